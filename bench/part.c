@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What one of the two processes of a trial does: opens its side, waits for
+ * the other, calls or serves, reports.
+ *
+ * A trial has three stretches: a warm-up, round trips with a time stamp
+ * before and after each, and round trips without.  Stamps show how round
+ * trips are spread but hide a part of what they measure; so the mean comes
+ * from the stretch without.  Part 0 ends a stretch by moving the control line
+ * and one more round trip, in which part 1 sees it.
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "run.h"
+
+#define STRETCHES 3u
+#define BATCH_NS 100000u /* of bare round trips between looks at the clock */
+
+static uint64_t cpu_ns(void)
+{
+	struct rusage r;
+
+	getrusage(RUSAGE_SELF, &r);
+	return ((uint64_t)r.ru_utime.tv_sec + (uint64_t)r.ru_stime.tv_sec) *
+	    1000000000u +
+	    ((uint64_t)r.ru_utime.tv_usec + (uint64_t)r.ru_stime.tv_usec) *
+	    1000u;
+}
+
+/* How many round trips to make next, after `done` of them took `ns`. */
+static uint64_t next_batch(uint64_t done, uint64_t ns)
+{
+	uint64_t fit = BATCH_NS / (ns / done + 1);
+
+	if (fit > 2 * done)
+		fit = 2 * done;
+	return fit > 0 ? fit : 1;
+}
+
+/* Round trips without stamps, until one of the limits is reached. */
+static int call_bare(const struct via *via, struct via_side *side,
+    uint64_t rounds, uint64_t limit_ns, struct report *r)
+{
+	uint64_t start = bench_now(), before = start, now, batch = 1;
+	int e;
+
+	r->bare_rounds = 0;
+	do {
+		if (batch > rounds - r->bare_rounds)
+			batch = rounds - r->bare_rounds;
+		e = via->call(side, batch);
+		if (e != 0)
+			return e;
+		now = bench_now();
+		r->bare_rounds += batch;
+		batch = next_batch(batch, now - before);
+		before = now;
+	} while (r->bare_rounds < rounds && now - start < limit_ns);
+	r->bare_ns = now - start;
+	return 0;
+}
+
+static int call_stamped(const struct via *via, struct via_side *side,
+    uint64_t rounds, uint64_t limit_ns, struct histogram *h)
+{
+	uint64_t start = bench_now(), before, after;
+	int e;
+
+	do {
+		before = bench_now();
+		e = via->call(side, 1);
+		if (e != 0)
+			return e;
+		after = bench_now();
+		histogram_record(h, after - before);
+	} while (h->count < rounds && after - start < limit_ns);
+	return 0;
+}
+
+/* Ends a stretch: part 1 serves one more round trip and leaves its loop. */
+static int end_stretch(const struct via *via, struct via_side *side)
+{
+	atomic_store(&side->control->stretch, ++side->stretch);
+	return via->call(side, 1);
+}
+
+static int call_stretches(const struct via *via, struct via_side *side,
+    const struct job *job, struct report *r)
+{
+	uint64_t wall, cpu;
+	int e;
+
+	e = call_bare(via, side, UINT64_MAX, job->warm_ns, r);
+	if (e == 0)
+		e = end_stretch(via, side);
+	wall = bench_now();
+	cpu = cpu_ns();
+	/* The first of a stretch waits for part 1 to be back in its loop. */
+	if (e == 0)
+		e = via->call(side, 1);
+	if (e == 0)
+		e = call_stamped(via, side, job->rounds, job->limit_ns,
+		    &r->stamped);
+	if (e == 0)
+		e = end_stretch(via, side);
+	if (e == 0)
+		e = via->call(side, 1);
+	if (e == 0)
+		e = call_bare(via, side, job->rounds, job->limit_ns, r);
+	if (e == 0)
+		e = end_stretch(via, side);
+	r->cpu_ns = cpu_ns() - cpu;
+	r->wall_ns = bench_now() - wall;
+	return e;
+}
+
+static int call(const struct via *via, struct via_side *side,
+    const struct job *job, struct report *r)
+{
+	int e = via->begin ? via->begin(side) : 0;
+
+	if (e == 0)
+		e = call_stretches(via, side, job, r);
+	if (e == 0 && via->end)
+		e = via->end(side);
+	return e;
+}
+
+static int serve(const struct via *via, struct via_side *side, struct report *r)
+{
+	uint64_t cpu = 0;
+	int e = 0;
+
+	for (; side->stretch < STRETCHES && e == 0; side->stretch++) {
+		e = via->serve(side);
+		if (side->stretch == 0)
+			cpu = cpu_ns();
+	}
+	r->cpu_ns = cpu_ns() - cpu;
+	return e;
+}
+
+/* Part 0 goes on before part 1 is in its loop: to wait is what it does. */
+static void work(const struct via *via, struct via_side *side,
+    const struct job *job, struct report *r)
+{
+	if (side->part == 0)
+		r->error = call(via, side, job, r);
+	else
+		r->error = serve(via, side, r);
+	if (r->error == 0)
+		via->close(side);
+}
+
+/* Sees to it that this process ends when the bench does. */
+static bool follow_bench(const struct job *job)
+{
+#ifdef __linux__
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+	return getppid() == job->bench;
+}
+
+static bool receive(void *data, size_t bytes)
+{
+	ssize_t n;
+
+	do {
+		n = recv(RUN_SOCKET, data, bytes, MSG_WAITALL);
+	} while (n < 0 && errno == EINTR);
+	return n == (ssize_t)bytes;
+}
+
+static bool transmit(const void *data, size_t bytes)
+{
+	const char *from = data;
+	ssize_t n;
+
+	while (bytes > 0) {
+		n = send(RUN_SOCKET, from, bytes, MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		from += n;
+		bytes -= (size_t)n;
+	}
+	return true;
+}
+
+/*
+ * The names go as soon as both parts have opened them.  Until then nothing
+ * kills a part whose bench has died: it reads the end of the socket instead,
+ * and removes them.
+ */
+int part_main(int part)
+{
+	static struct report report;
+	struct via_side side = { .part = part };
+	const struct via *via;
+	struct job job;
+	int32_t opened;
+	bool go;
+	char byte;
+
+#ifdef __linux__
+	prctl(PR_SET_NAME, BENCH_TOOL); /* as ps and pgrep show it */
+#endif
+	if (!receive(&job, sizeof(job)))
+		return BENCH_FAILED;
+	via = via_find(job.via);
+	if (!via)
+		return BENCH_USAGE;
+	alarm(job.alarm_s);
+	side.base = job.base;
+	opened = place_pin(job.cpu);
+	if (opened == 0)
+		opened = via_open(via, &side);
+	go = transmit(&opened, sizeof(opened)) && receive(&byte, 1);
+	if (part == 0)
+		via_unlink(via, job.base);
+	if (!go || opened != 0 || !follow_bench(&job))
+		return BENCH_FAILED;
+	work(via, &side, &job, &report);
+	return transmit(&report, sizeof(report)) ? BENCH_OK : BENCH_FAILED;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Where the two processes of a trial run.
+ */
+#ifndef BENCH_PLACE_H
+#define BENCH_PLACE_H
+
+enum place {
+	PLACE_CROSS, /* each pinned to a CPU of its own */
+	PLACE_SAME,  /* both pinned to one CPU */
+	PLACE_FREE,  /* not pinned */
+	PLACES
+};
+
+#define PLACE_ANY_CPU (-1)
+
+const char *place_name(enum place place);
+
+/* The place with that name, PLACES if there is none. */
+enum place place_find(const char *name);
+
+/* The via whose cost is the floor at that place. */
+const char *place_floor(enum place place);
+
+/* Finds the CPUs of part 0 and part 1, PLACE_ANY_CPU for not pinned.  Returns
+ * NULL, or in words why there is no such place here. */
+const char *place_cpus(enum place place, int cpu[2]);
+
+/* Pins the calling process.  Returns 0 or an errno value. */
+int place_pin(int cpu);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Peers: what a system has for two processes that take turns.
+ *
+ *	pthread-cond  process-shared mutex and condition in shared memory, in
+ *	              the same loop as the library's
+ *	posix-sem     two named semaphores
+ *	pipe          two named pipes, a byte for each turn
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "via.h"
+
+/* ---- pthread-cond ------------------------------------------------------ */
+
+#define PTHREAD ".pthread"
+
+struct pcond_pair {
+	_Alignas(64) pthread_mutex_t lock;
+	_Alignas(64) int turn; /* under the lock */
+	_Alignas(64) pthread_cond_t changed;
+};
+
+static int pcond_init(struct pcond_pair *p)
+{
+	pthread_mutexattr_t ma;
+	pthread_condattr_t ca;
+	int e;
+
+	e = pthread_mutexattr_init(&ma);
+	if (e != 0)
+		return e;
+	e = pthread_mutexattr_setpshared(&ma, PTHREAD_PROCESS_SHARED);
+	if (e == 0)
+		e = pthread_mutex_init(&p->lock, &ma);
+	pthread_mutexattr_destroy(&ma);
+	if (e == 0)
+		e = pthread_condattr_init(&ca);
+	if (e != 0)
+		return e;
+	e = pthread_condattr_setpshared(&ca, PTHREAD_PROCESS_SHARED);
+	if (e == 0)
+		e = pthread_cond_init(&p->changed, &ca);
+	pthread_condattr_destroy(&ca);
+	return e;
+}
+
+static int pcond_open(struct via_side *side)
+{
+	int e = via_memory_open(&side->own, side, PTHREAD,
+	    sizeof(struct pcond_pair));
+
+	return e != 0 || side->part != 0 ? e : pcond_init(side->own);
+}
+
+static void pcond_close(struct via_side *side)
+{
+	via_memory_close(side->own, sizeof(struct pcond_pair));
+}
+
+static void pcond_unlink(const char *base)
+{
+	via_memory_unlink(base, PTHREAD);
+}
+
+static int pcond_begin(struct via_side *side)
+{
+	struct pcond_pair *p = side->own;
+
+	return pthread_mutex_lock(&p->lock);
+}
+
+static int pcond_end(struct via_side *side)
+{
+	struct pcond_pair *p = side->own;
+
+	return pthread_mutex_unlock(&p->lock);
+}
+
+static int pcond_call(struct via_side *side, uint64_t rounds)
+{
+	struct pcond_pair *p = side->own;
+	int e = 0;
+
+	for (; rounds > 0 && e == 0; rounds--) {
+		p->turn = 1;
+		e = pthread_cond_signal(&p->changed);
+		while (e == 0 && p->turn != 0)
+			e = pthread_cond_wait(&p->changed, &p->lock);
+	}
+	return e;
+}
+
+static int pcond_serve(struct via_side *side)
+{
+	struct pcond_pair *p = side->own;
+	bool last = false;
+	int e;
+
+	e = pthread_mutex_lock(&p->lock);
+	while (e == 0 && !last) {
+		while (e == 0 && p->turn != 1)
+			e = pthread_cond_wait(&p->changed, &p->lock);
+		if (e != 0)
+			break;
+		last = via_last(side);
+		p->turn = 0;
+		e = pthread_cond_signal(&p->changed);
+	}
+	return e != 0 ? e : pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- posix-sem --------------------------------------------------------- */
+
+struct sems {
+	sem_t *there;
+	sem_t *back;
+};
+
+typedef char name_buffer[BENCH_NAME_MAX + 16];
+
+static int sem_open_one(sem_t **sem, const struct via_side *side,
+    const char *suffix)
+{
+	name_buffer name;
+
+	snprintf(name, sizeof(name), "/%s.%s", side->base, suffix);
+	*sem = sem_open(name, side->part == 0 ? O_CREAT | O_EXCL : 0, 0600, 0);
+	return *sem == SEM_FAILED ? errno : 0;
+}
+
+static int sems_open(struct via_side *side)
+{
+	struct sems *s = calloc(1, sizeof(*s));
+	int e;
+
+	if (!s)
+		return ENOMEM;
+	side->own = s;
+	e = sem_open_one(&s->there, side, "there");
+	return e != 0 ? e : sem_open_one(&s->back, side, "back");
+}
+
+static void sems_close(struct via_side *side)
+{
+	struct sems *s = side->own;
+
+	sem_close(s->there);
+	sem_close(s->back);
+	free(s);
+}
+
+static void sems_unlink(const char *base)
+{
+	name_buffer name;
+
+	snprintf(name, sizeof(name), "/%s.there", base);
+	sem_unlink(name);
+	snprintf(name, sizeof(name), "/%s.back", base);
+	sem_unlink(name);
+}
+
+static int take(sem_t *sem)
+{
+	while (sem_wait(sem) != 0)
+		if (errno != EINTR)
+			return errno;
+	return 0;
+}
+
+static int give(sem_t *sem)
+{
+	return sem_post(sem) == 0 ? 0 : errno;
+}
+
+static int sems_call(struct via_side *side, uint64_t rounds)
+{
+	struct sems *s = side->own;
+	int e = 0;
+
+	for (; rounds > 0 && e == 0; rounds--) {
+		e = give(s->there);
+		if (e == 0)
+			e = take(s->back);
+	}
+	return e;
+}
+
+static int sems_serve(struct via_side *side)
+{
+	struct sems *s = side->own;
+	bool last = false;
+	int e = 0;
+
+	while (e == 0 && !last) {
+		e = take(s->there);
+		last = via_last(side);
+		if (e == 0)
+			e = give(s->back);
+	}
+	return e;
+}
+
+/* ---- pipe -------------------------------------------------------------- */
+
+struct pipes {
+	int out;
+	int in;
+};
+
+typedef char path_buffer[4096];
+
+static const char *pipe_path(path_buffer path, const char *base,
+    const char *suffix)
+{
+	const char *dir = getenv("TMPDIR");
+
+	snprintf(path, sizeof(path_buffer), "%s/%s.%s",
+	    dir && dir[0] ? dir : "/tmp", base, suffix);
+	return path;
+}
+
+/* Opened both ways, so that it does not wait for the other process. */
+static int pipe_open_one(int *fd, const struct via_side *side,
+    const char *suffix)
+{
+	path_buffer path;
+
+	pipe_path(path, side->base, suffix);
+	if (side->part == 0 && mkfifo(path, 0600) != 0)
+		return errno;
+	*fd = open(path, O_RDWR | O_CLOEXEC);
+	return *fd < 0 ? errno : 0;
+}
+
+static int pipes_open(struct via_side *side)
+{
+	struct pipes *p = calloc(1, sizeof(*p));
+	int e;
+
+	if (!p)
+		return ENOMEM;
+	side->own = p;
+	e = pipe_open_one(side->part == 0 ? &p->out : &p->in, side, "there");
+	if (e != 0)
+		return e;
+	return pipe_open_one(side->part == 0 ? &p->in : &p->out, side, "back");
+}
+
+static void pipes_close(struct via_side *side)
+{
+	struct pipes *p = side->own;
+
+	close(p->out);
+	close(p->in);
+	free(p);
+}
+
+static void pipes_unlink(const char *base)
+{
+	path_buffer path;
+
+	unlink(pipe_path(path, base, "there"));
+	unlink(pipe_path(path, base, "back"));
+}
+
+static int put_byte(int fd)
+{
+	while (write(fd, "", 1) != 1)
+		if (errno != EINTR)
+			return errno;
+	return 0;
+}
+
+static int get_byte(int fd)
+{
+	char byte;
+
+	while (read(fd, &byte, 1) != 1)
+		if (errno != EINTR)
+			return errno;
+	return 0;
+}
+
+static int pipes_call(struct via_side *side, uint64_t rounds)
+{
+	struct pipes *p = side->own;
+	int e = 0;
+
+	for (; rounds > 0 && e == 0; rounds--) {
+		e = put_byte(p->out);
+		if (e == 0)
+			e = get_byte(p->in);
+	}
+	return e;
+}
+
+static int pipes_serve(struct via_side *side)
+{
+	struct pipes *p = side->own;
+	bool last = false;
+	int e = 0;
+
+	while (e == 0 && !last) {
+		e = get_byte(p->in);
+		last = via_last(side);
+		if (e == 0)
+			e = put_byte(p->out);
+	}
+	return e;
+}
+
+const struct via via_peers[] = {
+	{
+	    .name = "pthread-cond",
+	    .group = VIA_PEERS,
+	    .open = pcond_open,
+	    .begin = pcond_begin,
+	    .end = pcond_end,
+	    .call = pcond_call,
+	    .serve = pcond_serve,
+	    .close = pcond_close,
+	    .unlink = pcond_unlink,
+	},
+	{
+	    .name = "posix-sem",
+	    .group = VIA_PEERS,
+	    .open = sems_open,
+	    .call = sems_call,
+	    .serve = sems_serve,
+	    .close = sems_close,
+	    .unlink = sems_unlink,
+	},
+	{
+	    .name = "pipe",
+	    .group = VIA_PEERS,
+	    .open = pipes_open,
+	    .call = pipes_call,
+	    .serve = pipes_serve,
+	    .close = pipes_close,
+	    .unlink = pipes_unlink,
+	},
+};
+const size_t via_peers_count = sizeof(via_peers) / sizeof(via_peers[0]);

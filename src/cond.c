@@ -1,0 +1,689 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The condition: waiters that spin watch the mutex's line, waiters that park
+ * are counted in the condition's state.
+ *
+ * IN THE MUTEX    signals = who | number   (64 bits, written by the holder)
+ *   number   moves with each release that carries signals; who: of which
+ *            condition (32 bits of its id)
+ *
+ * IN THE CONDITION    state   (64 bits, one atomic)
+ *   epoch    16  moves with each broadcast     \ these two are the 32 bits
+ *   number   16  moves with each signal that    | that waiters park on
+ *                found someone unwoken parked,  |
+ *                and with each without the mutex/
+ *   parked   15  marks of waiters that park or are about to, in this epoch
+ *   due      15  wakes issued to them and not yet taken; due <= parked
+ *   WAITED    1  somebody has waited since the last broadcast that woke
+ *
+ *   parked - due is at least the number of living waiters asleep to whom no
+ *   wake has been issued.
+ *
+ * WAIT (the caller holds the mutex)
+ *   w1  its own signals take effect as in r1 to r3
+ *   w2  set WAITED if it is clear; remember the state that this shows, and
+ *       signals
+ *   w3  release the mutex (r4, r5)
+ *   w4  spin: leave when signals moved for this condition, or epoch or number
+ *   w5  mark: parked + 1, unless epoch or number moved: then leave
+ *   w6  look whether the mutex is held.  If it is: lock it, look at signals,
+ *       and if they have not moved for this condition unlock it (r4, r5);
+ *       else look at signals.  Moved: leave
+ *   w7  park on (epoch, number).  Then, by what is found:
+ *         epoch moved                     leave; the mark is gone
+ *         woken, or number moved while
+ *         about to park                   leave
+ *         slice's end, number moved since
+ *         the mark and due > 0            leave
+ *         slice's end, the mutex's owner
+ *         is dead                         leave
+ *         deadline passed                 leave, with ETIMEDOUT if w9 does
+ *                                         not find a wake to take
+ *         else                            take the number as seen, w7
+ *   w8  lock the mutex; as one that has parked on it if the epoch moved
+ *   w9  holding it, unmark, if there is a mark and the epoch is the same:
+ *       parked - 1, and due - 1 if due > 0 and number moved since the mark or
+ *       a wake brought us here (also if due would exceed parked)
+ *
+ *   Signals moved for this condition: the number did, and either "who" says
+ *   so or it moved by more than one.
+ *
+ * SIGNAL, the caller holds the mutex whose id the condition carries
+ *   WAITED clear: nothing.  Else it is noted in the thread's list of locks
+ *   (a second one for another condition sends the first off early) and takes
+ *   effect at the release:
+ *   r1  look at state; parked > due: due + 1, number + 1
+ *   r2  broadcast, instead: if parked > 0: epoch + 1, parked = due = 0, WAITED
+ *       clear; move all who are parked to the mutex's word, and set WAITERS
+ *       in that
+ *   r3  signals: number + 1, who; seen by others at any time up to r4
+ *   r4  exchange the mutex's word: released
+ *   r5  wake one parked on the mutex if WAITERS was set; if r1 issued a wake,
+ *       wake one parked on the condition.  Uses addresses only.
+ *
+ * SIGNAL, without the mutex
+ *   WAITED clear: nothing.  Else number + 1, and if parked > due also due + 1
+ *   and wake one.  Broadcast: epoch + 1, parked = due = 0, WAITED clear; wake
+ *   all if anyone was parked.
+ *
+ * NO WAKE IS LOST
+ *   The holder's lock comes before r1, w5 before w6, all sequentially
+ *   consistent.  So a holder whose r1 does not find the mark has locked before
+ *   w6, which therefore finds the mutex held, or r4 done, and with it r3.  In
+ *   the first case w6 locks, after r4; and later holders find the mark.  One
+ *   that does find it either issues a wake (number moves: who is between mark
+ *   and park does not park; else the kernel wakes one) or finds that every
+ *   mark has a wake issued already.  A kernel wake always makes its waiter
+ *   leave, and takes one from due, whomever it reached; wakes reach those
+ *   first who have been parked longest (port.h), so that none is used up by
+ *   one that came after the signal.  due itself serves only those whose slice
+ *   ended: a wake given to one that was killed, or never given by one that
+ *   was killed, is found, and a slice's end does not turn each signal into a
+ *   slow broadcast.  Without the mutex w2's state stands for signals: number
+ *   has moved.
+ *
+ * WHAT A DEATH LEAVES
+ *   waiter, w1 to w3     an owner that died: the mutex's business
+ *   waiter, w4           nothing
+ *   waiter, w5 to w8     a mark too many: one idle wake, after which
+ *                        parked = due hides it; a broadcast clears it
+ *   waiter, woken, to w8 due too many: found by another at its slice's end
+ *   waiter, w9           an owner that died
+ *   signaller, to r4     an owner that died; waiters look at the mutex's
+ *                        owner at the end of each slice, and get EOWNERDEAD
+ *   signaller, r4 to r5  due too many, as above; after r2 epoch has moved
+ *   Too many marks of the dead (parked at its limit): the next mark
+ *   broadcasts first.
+ *
+ * DESTROYED WHEN
+ *   A release touches the condition before it lets the next one in, so a
+ *   holder may destroy it after its own signal or broadcast.  Threads of this
+ *   process that are on their way out of a wait are dealt with by destroy:
+ *   those before w8 are waited for, those in w8 are told to skip w9.
+ */
+#include "cond.h"
+
+#include "mutex.h"
+#include "points.h"
+#include "segment.h"
+#include "wait.h"
+
+#include <errno.h>
+
+/* ---- The state ------------------------------------------------------------- */
+
+#define NUMBER_ONE 0x1u
+#define NUMBER 0xffffu
+#define EPOCH_ONE 0x10000u
+#define EPOCH 0xffff0000u
+#define PARKED_ONE ((uint64_t)1 << 32)
+#define PARKED_MOST 0x7fffu
+#define DUE_ONE ((uint64_t)1 << 47)
+#define DUE_MOST 0x7fffu
+#define WAITED ((uint64_t)1 << 62)
+
+/* How long destroy waits for those who were woken, and how often it looks. */
+#define LEAVE_NS 2000000000u
+#define LEAVE_STEP_NS 50000u
+
+/* The half of the state that waiters park on. */
+static uint32_t parkable(uint64_t state)
+{
+	return (uint32_t)state;
+}
+
+static uint32_t parked(uint64_t state)
+{
+	return (uint32_t)(state >> 32) & PARKED_MOST;
+}
+
+static uint32_t due(uint64_t state)
+{
+	return (uint32_t)(state >> 47) & DUE_MOST;
+}
+
+/* The number moves within its 16 bits, without touching the epoch. */
+static uint64_t next_number(uint64_t state)
+{
+	return (state & ~(uint64_t)NUMBER) | ((state + NUMBER_ONE) & NUMBER);
+}
+
+/* After a broadcast: nobody is parked in the new epoch. */
+static uint64_t next_epoch(uint64_t state)
+{
+	return ((state & EPOCH) + EPOCH_ONE) & EPOCH;
+}
+
+static struct handoff__place place_of(const struct handoff__cond *c)
+{
+	static const union {
+		uint32_t word;
+		unsigned char first;
+	} order = { 1 };
+	const _Atomic uint32_t *half = (const _Atomic uint32_t *)&c->state;
+
+	return (struct handoff__place){ c->head.segment, c->head.id,
+		                        order.first ? half : half + 1 };
+}
+
+/* ---- What travels in the mutex's line -------------------------------------- */
+
+/* Which condition a signal is for, as far as it can be said in 32 bits. */
+static uint32_t who(const struct handoff__cond *c)
+{
+	return (uint32_t)c->head.id | 1;
+}
+
+/*
+ * Whether a signal for this condition has been released since *seen.  A single
+ * one for another condition of the same mutex is passed over; of several only
+ * the last is known, so that they count as ours.
+ */
+static bool signalled(const struct handoff__cond *c,
+                      const struct handoff__mutex *m, uint64_t *seen)
+{
+	/* Acquire: nothing that follows is looked at earlier; what must not be
+	 * missed has been ordered by the mutex's word (w6). */
+	uint64_t now = atomic_load_explicit(&m->signals, memory_order_acquire);
+
+	if ((uint32_t)now == (uint32_t)*seen)
+		return false;
+	if ((uint32_t)now - (uint32_t)*seen == 1 && now >> 32 != who(c)) {
+		*seen = now;
+		return false;
+	}
+	return true;
+}
+
+/* ---- Waiting --------------------------------------------------------------- */
+
+struct waiter {
+	struct handoff__cond *c;
+	struct handoff__mutex *m;
+	struct handoff__wait w;
+	uint64_t signals; /* of the mutex, as last seen */
+	uint32_t seen;    /* epoch and number, as last seen */
+	uint32_t marked;  /* the same at the mark */
+	unsigned partner; /* CPU + 1 of who had the mutex before us */
+	bool is_marked;   /* w9 has something to do */
+	bool is_locked;   /* w8 has been done, with that result */
+	int locked;
+	bool woken;       /* a wake brought us here */
+	bool requeued;    /* may have been parked on the mutex instead */
+};
+
+/* w2 */
+static void remember(struct waiter *x, const struct handoff__held *held)
+{
+	uint64_t state = atomic_load(&x->c->state);
+	/* Relaxed: written under the mutex that all waiters use. */
+	uint64_t id = atomic_load_explicit(&x->c->mutex, memory_order_relaxed);
+
+	if (id != x->m->head.id)
+		atomic_store_explicit(&x->c->mutex, x->m->head.id,
+		                      memory_order_relaxed);
+	if (!(state & WAITED))
+		state = atomic_fetch_or(&x->c->state, WAITED);
+	x->seen = parkable(state);
+	x->signals = atomic_load_explicit(&x->m->signals, memory_order_relaxed);
+	if (held->publish != 0)
+		x->signals++; /* our own, which the release will move */
+}
+
+/* w4: true if it may be over, false if it is time to park. */
+static bool spin(struct waiter *x)
+{
+	for (;;) {
+		if (signalled(x->c, x->m, &x->signals) ||
+		    parkable(atomic_load(&x->c->state)) != x->seen)
+			return true;
+		if (!handoff__wait_spin(&x->w, x->partner))
+			return false;
+	}
+}
+
+static void wake_all_of(struct handoff__cond *c);
+
+/* w5: false if there is nothing to park for. */
+static bool mark(struct waiter *x)
+{
+	uint64_t state = atomic_load(&x->c->state);
+
+	do {
+		if (parked(state) == PARKED_MOST) {
+			wake_all_of(x->c);
+			return false;
+		}
+		if (parkable(state) != x->seen)
+			return false;
+		HANDOFF__POINT();
+	} while (!atomic_compare_exchange_weak(&x->c->state, &state,
+	                                       state + PARKED_ONE));
+	x->marked = x->seen;
+	x->is_marked = true;
+	HANDOFF__POINT();
+	return true;
+}
+
+/*
+ * w7, after the park: true if the wait is over, false: park again on what has
+ * been seen.
+ */
+static bool over(struct waiter *x, enum handoff__woken woken)
+{
+	uint64_t state = atomic_load(&x->c->state);
+	uint32_t now = parkable(state);
+
+	if ((now ^ x->marked) & EPOCH) {
+		x->is_marked = false;
+		x->requeued = true;
+		return true;
+	}
+	switch (woken) {
+	case HANDOFF__WOKEN:
+		x->woken = true;
+		return true;
+	case HANDOFF__DEADLINE:
+		return true;
+	default:
+		if ((now != x->marked && due(state) > 0) ||
+		    handoff__mutex_orphaned(x->m))
+			return true;
+		x->seen = now;
+		return false;
+	}
+}
+
+/*
+ * w6: true if the wait is over.  A holder may have looked at the state before
+ * we marked and not have moved signals yet; so while somebody holds the mutex
+ * we lock it before we look.
+ */
+static bool signalled_before_mark(struct waiter *x, struct handoff__self *self)
+{
+	/* Sequentially consistent: after our mark; pairs with the lock and the
+	 * look at the state of a holder that did not see the mark. */
+	if (!handoff__mutex_held(x->m))
+		return signalled(x->c, x->m, &x->signals);
+	x->locked = handoff__mutex_relock(x->m, false);
+	x->is_locked = true;
+	if (x->locked != 0 || signalled(x->c, x->m, &x->signals))
+		return true;
+	x->is_locked = false;
+	handoff__self_waits(self, x->c);
+	handoff__mutex_release(x->m, self,
+	                       handoff__self_find(self, x->m->head.id));
+	return false;
+}
+
+/* w4 to w7: true if the deadline ended it. */
+static bool wait_for(struct waiter *x, struct handoff__self *self)
+{
+	struct handoff__place place = place_of(x->c);
+	enum handoff__woken woken;
+
+	if (spin(x) || !mark(x) || signalled_before_mark(x, self))
+		return false;
+	do
+		woken = handoff__wait_park(&x->w, &place, x->seen);
+	while (!over(x, woken));
+	return woken == HANDOFF__DEADLINE && !x->requeued;
+}
+
+/* w9: the result is whether a wake was due and has been taken. */
+static bool unmark(struct waiter *x)
+{
+	uint64_t state = atomic_load(&x->c->state);
+	uint64_t left;
+	bool taken;
+
+	do {
+		if ((parkable(state) ^ x->marked) & EPOCH || !parked(state))
+			return true;
+		taken = due(state) > 0 &&
+		        (x->woken || parkable(state) != x->marked);
+		left = state - PARKED_ONE;
+		if (taken || due(state) > parked(left))
+			left -= DUE_ONE;
+		HANDOFF__POINT();
+	} while (!atomic_compare_exchange_weak(&x->c->state, &state, left));
+	HANDOFF__POINT();
+	return taken;
+}
+
+/* w8 and w9.  While we wait for the mutex a destroy may tell us not to touch
+ * the condition any more. */
+static int leave(struct waiter *x, struct handoff__self *self, bool late)
+{
+	bool taken = false;
+	int e;
+
+	if (x->is_marked)
+		atomic_store(&self->leaving, x->c);
+	handoff__self_waits(self, NULL);
+	e = x->is_locked ? x->locked
+	                 : handoff__mutex_relock(x->m, x->requeued);
+	if (x->is_marked) {
+		/* In this order, seen by a destroy: it finds us inside, or
+		 * has told us; pairs with handoff__threads_evict. */
+		atomic_store(&self->waiting, x->c);
+		if (atomic_exchange(&self->leaving, NULL))
+			taken = unmark(x);
+		handoff__self_waits(self, NULL);
+	}
+	if (e != 0)
+		return e;
+	return late && !taken ? ETIMEDOUT : 0;
+}
+
+int handoff_cond_wait_until(handoff_cond *cond, handoff_mutex *mutex,
+                            uint64_t deadline)
+{
+	struct handoff__self *self = handoff__self_known();
+	struct waiter x = { .c = (struct handoff__cond *)cond,
+		            .m = (struct handoff__mutex *)mutex };
+	struct handoff__place place;
+	uint32_t wakes = 0;
+	bool late;
+	int i;
+
+	if (!x.c || x.c->head.tag != HANDOFF__TAG(HANDOFF__COND) ||
+	    !handoff__mutex_valid(x.m))
+		return EINVAL;
+	i = self ? handoff__self_find(self, x.m->head.id) : -1;
+	if (i < 0)
+		return EPERM;
+	x.partner = self->held[i].partner;
+	handoff__wait_begin(&x.w, &x.c->head, deadline, false);
+	handoff__self_waits(self, x.c);
+	if (handoff__held_cond(&self->held[i])) /* w1 */
+		wakes = handoff__cond_deliver(self, i, &place);
+	remember(&x, &self->held[i]);
+	handoff__mutex_release(x.m, self, i); /* w3 */
+	if (wakes != 0)
+		handoff__unpark(&place, wakes);
+	late = wait_for(&x, self);
+	handoff__wait_end(&x.w);
+	return leave(&x, self, late);
+}
+
+int handoff_cond_wait(handoff_cond *cond, handoff_mutex *mutex)
+{
+	return handoff_cond_wait_until(cond, mutex, HANDOFF_NEVER);
+}
+
+/* ---- Signalling without the mutex ------------------------------------------ */
+
+static void wake_one_of(struct handoff__cond *c)
+{
+	struct handoff__place place = place_of(c);
+	uint64_t state = atomic_load(&c->state);
+	uint64_t next;
+
+	do {
+		next = next_number(state);
+		if (parked(state) > due(state))
+			next += DUE_ONE;
+		HANDOFF__POINT();
+	} while (!atomic_compare_exchange_weak(&c->state, &state, next));
+	HANDOFF__POINT();
+	if (parked(state) > due(state))
+		handoff__unpark(&place, 1);
+}
+
+static void wake_all_of(struct handoff__cond *c)
+{
+	struct handoff__place place = place_of(c);
+	uint64_t state = atomic_load(&c->state);
+
+	HANDOFF__POINT();
+	while (!atomic_compare_exchange_weak(&c->state, &state,
+	                                     next_epoch(state)))
+		;
+	HANDOFF__POINT();
+	if (parked(state) > 0)
+		handoff__unpark(&place, HANDOFF__ALL);
+}
+
+/* ---- Signalling by a holder of the mutex ------------------------------------ */
+
+/* r1: the result is how many to wake. */
+static uint32_t issue(struct handoff__cond *c, uint32_t signals)
+{
+	/* Sequentially consistent: after our lock; pairs with w5 and w6. */
+	uint64_t state = atomic_load(&c->state);
+	uint32_t n;
+
+	do {
+		n = parked(state) > due(state) ? parked(state) - due(state) : 0;
+		n = n < signals ? n : signals;
+		if (n == 0)
+			return 0;
+		HANDOFF__POINT();
+	} while (!atomic_compare_exchange_weak(
+	    &c->state, &state, next_number(state) + n * DUE_ONE));
+	HANDOFF__POINT();
+	return n;
+}
+
+/* r2: those who were parked are left to the mutex, whose release wakes one,
+ * which wakes the next, and so on: they do not stampede. */
+static void move_all(struct handoff__cond *c, struct handoff__mutex *m)
+{
+	struct handoff__place from = place_of(c);
+	struct handoff__place to = handoff__mutex_place(m);
+	uint64_t state = atomic_load(&c->state);
+
+	do {
+		if (parked(state) == 0)
+			return;
+		HANDOFF__POINT();
+	} while (!atomic_compare_exchange_weak(&c->state, &state,
+	                                       next_epoch(state)));
+	HANDOFF__POINT();
+	if (handoff__requeue(&from, &to))
+		atomic_fetch_or(&m->word, HANDOFF__WAITERS);
+	HANDOFF__POINT();
+}
+
+uint32_t handoff__cond_deliver(struct handoff__self *self, int i,
+                               struct handoff__place *place)
+{
+	struct handoff__held *held = &self->held[i];
+	struct handoff__cond *c = handoff__held_cond(held);
+	uint32_t count = held->signals;
+
+	handoff__held_signal(held, NULL, 0);
+	held->publish = who(c);
+	HANDOFF__POINT();
+	if (count == HANDOFF__ALL) {
+		/* Relaxed: our own thread wrote it. */
+		move_all(c, atomic_load_explicit(&held->mutex,
+		                                 memory_order_relaxed));
+		return 0;
+	}
+	*place = place_of(c);
+	return issue(c, count);
+}
+
+/* The same before the release, which is still some way off. */
+static void deliver_early(struct handoff__self *self, int i)
+{
+	struct handoff__place place;
+	uint32_t wakes = handoff__cond_deliver(self, i, &place);
+
+	handoff__mutex_publish(atomic_load(&self->held[i].mutex),
+	                       &self->held[i]);
+	if (wakes != 0)
+		handoff__unpark(&place, wakes);
+}
+
+/*
+ * Notes the signal with the lock, if this thread holds the mutex that the
+ * condition's waiters use: true.
+ */
+static bool defer(struct handoff__cond *c, uint32_t signals)
+{
+	struct handoff__self *self = handoff__self_known();
+	/* Relaxed: if we hold that mutex, it was written before we locked. */
+	uint64_t id = atomic_load_explicit(&c->mutex, memory_order_relaxed);
+	int i = self ? handoff__self_find(self, id) : -1;
+	struct handoff__held *held;
+	struct handoff__cond *before;
+
+	if (i < 0)
+		return false;
+	held = &self->held[i];
+	before = handoff__held_cond(held);
+	if (before && before != c) {
+		deliver_early(self, i);
+		before = NULL;
+	}
+	if (before && signals != HANDOFF__ALL)
+		signals = held->signals == HANDOFF__ALL ? HANDOFF__ALL
+		                                        : held->signals + 1;
+	handoff__held_signal(held, c, signals);
+	return true;
+}
+
+static int signal(handoff_cond *cond, uint32_t signals)
+{
+	struct handoff__cond *c = (struct handoff__cond *)cond;
+
+	if (!c || c->head.tag != HANDOFF__TAG(HANDOFF__COND))
+		return EINVAL;
+	if (!(atomic_load(&c->state) & WAITED) || defer(c, signals))
+		return 0;
+	if (signals == HANDOFF__ALL)
+		wake_all_of(c);
+	else
+		wake_one_of(c);
+	return 0;
+}
+
+int handoff_cond_signal(handoff_cond *cond)
+{
+	return signal(cond, 1);
+}
+
+int handoff_cond_broadcast(handoff_cond *cond)
+{
+	return signal(cond, HANDOFF__ALL);
+}
+
+/* ---- Making and ending ------------------------------------------------------ */
+
+int handoff_cond_init(handoff_cond *cond, const struct handoff_cond_attr *attr)
+{
+	struct handoff__cond *c = (struct handoff__cond *)cond;
+	struct handoff_cond_attr defaults = { sizeof defaults, 0, 0, 0 };
+
+	if (!attr)
+		attr = &defaults;
+	if (!c || (uintptr_t)c % 64 != 0 || attr->size != sizeof *attr ||
+	    attr->flags != 0 || attr->policy > HANDOFF_WAIT_BLOCK ||
+	    attr->wait_limit > UINT32_MAX)
+		return EINVAL;
+	*c = (struct handoff__cond){
+		.head = { .attr = attr->policy,
+		          .segment = handoff__segment_of(c),
+		          .limit = (uint32_t)attr->wait_limit }
+	};
+	handoff__random(&c->head.id, sizeof c->head.id);
+	c->head.tag = HANDOFF__TAG(HANDOFF__COND);
+	return 0;
+}
+
+/*
+ * A holder's broadcast leaves waiters parked on its mutex, and they look at
+ * the condition once more when they wake; so before destroy waits for them
+ * signals that are still pending are given, and those waiters are woken.
+ */
+static void let_go(struct handoff__cond *c)
+{
+	struct handoff__self *self = handoff__self_known();
+	uint64_t id = atomic_load_explicit(&c->mutex, memory_order_relaxed);
+	int i = self ? handoff__self_find(self, id) : -1;
+	struct handoff__place place;
+
+	if (i < 0)
+		return;
+	if (handoff__held_cond(&self->held[i]) == c)
+		deliver_early(self, i);
+	place = handoff__mutex_place(atomic_load(&self->held[i].mutex));
+	handoff__unpark(&place, HANDOFF__ALL);
+}
+
+/* Threads of this process that may still touch the condition; those that only
+ * wait for the mutex are told not to. */
+static int inside(const struct handoff__cond *c, unsigned *n)
+{
+	int e = handoff__process_lock();
+
+	if (e != 0)
+		return e;
+	handoff__threads_evict(c);
+	*n = handoff__threads_in(c, sizeof *c);
+	handoff__process_unlock();
+	return 0;
+}
+
+/* Waits until nobody of this process is inside; EBUSY if somebody is who has
+ * been given no wake. */
+static int wait_for_leavers(struct handoff__cond *c)
+{
+	uint64_t end = handoff_after(LEAVE_NS);
+
+	for (;;) {
+		uint64_t state = atomic_load(&c->state);
+		unsigned n;
+		int e = inside(c, &n);
+
+		if (e != 0 || n == 0)
+			return e;
+		if (parked(state) > due(state) || handoff_now() > end)
+			return EBUSY;
+		handoff__nap(LEAVE_STEP_NS);
+	}
+}
+
+int handoff_cond_destroy(handoff_cond *cond)
+{
+	struct handoff__cond *c = (struct handoff__cond *)cond;
+	int e;
+
+	if (!c || c->head.tag != HANDOFF__TAG(HANDOFF__COND))
+		return EINVAL;
+	let_go(c);
+	e = wait_for_leavers(c);
+	if (e == 0)
+		c->head.tag = 0;
+	return e;
+}
+
+static int init_named(void *memory, size_t bytes, void *arg)
+{
+	(void)bytes;
+	return handoff_cond_init(memory, arg);
+}
+
+int handoff_cond_open(handoff_cond **cond, const char *name, unsigned flags,
+                      unsigned mode, const struct handoff_cond_attr *attr)
+{
+	struct handoff__wanted wanted = { .name = name,
+		                          .flags = flags,
+		                          .mode = mode,
+		                          .bytes = sizeof **cond,
+		                          .init = init_named,
+		                          .arg = (void *)(uintptr_t)attr };
+	void *object;
+	int e;
+
+	if (!cond)
+		return EINVAL;
+	*cond = NULL;
+	e = handoff__object_open(&object, &wanted, HANDOFF__COND);
+	if (e == 0)
+		*cond = object;
+	return e;
+}

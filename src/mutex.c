@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The mutex: owner and lock are one word, so that nothing can be torn.
+ *
+ * THE WORD (32 bits; OWNER is the lower 30, DEAD and WAITERS stand beside)
+ *
+ *   0                 free
+ *   T                 held by a thread of process T (a token, 16 or above)
+ *   T|DEAD            the same; it was told EOWNERDEAD and has not called
+ *                     consistent yet
+ *   GONE              free, but its owner's thread ended while it held it
+ *   RESERVED          free, for one that has waited (left by no version yet)
+ *   DEAD              not recoverable, for ever
+ *   ...|WAITERS       somebody may be parked; stands beside any of these
+ *
+ *   lock        0 -> T             RESERVED -> T, by one that has parked
+ *               GONE -> T|DEAD     dead T' -> T|DEAD (by who holds life T')
+ *   mark        x -> x|WAITERS     the result is the value parked on
+ *   unlock      T -> 0             T|DEAD -> DEAD
+ *   consistent  T|DEAD -> T
+ *   thread end  T -> GONE          T|DEAD -> GONE
+ *
+ * Every lock keeps WAITERS, and one that has parked sets it.  Unlock and the
+ * end of a thread clear it in the exchange that frees the word and, if it was
+ * set, wake one; on the way to DEAD all are woken, set or not.
+ *
+ * INVARIANTS
+ *   Only an owner frees; only a recoverer's own compare-and-swap sets DEAD.
+ *   WAITERS may wrongly say "somebody", never for long "nobody": between the
+ *   exchange that cleared it and the next operation of the one that was woken.
+ *   "Mine" means: my token in the word and the mutex in my thread's list.
+ *
+ * NO WAKE IS LOST
+ *   A waiter parks on the value that its own mark produced; any unlock in
+ *   between has changed the word, so the park returns.  An unlock that comes
+ *   after the mark sees it and wakes one.  The one woken takes the lock with
+ *   WAITERS set, or sets WAITERS again before it parks again, and when it
+ *   gives up at its deadline it first takes a free lock or sets WAITERS on a
+ *   held one.  So those still parked keep somebody who will wake them.
+ *
+ * WHAT A DEATH LEAVES
+ *   waiter, at any point          at the most a false WAITERS: one idle wake
+ *   waiter, woken, not yet back   others parked without a mark; they look
+ *                                 again within 128 ms and find it free or
+ *                                 mark it
+ *   owner, before the exchange    T, whose life byte is free: the next to ask
+ *                                 takes that byte, compares the word, swaps
+ *   unlocker, exchange to wake    a free word and parked waiters: as above
+ *   recoverer, before its swap    T still; the kernel frees the life byte
+ *   recoverer, after its swap     its own token: it is an owner that died
+ *
+ * DESTROYED WHEN
+ *   The exchange in unlock is the last touch: whoever locks after it may
+ *   destroy the mutex.  The wake that may follow uses only its address.
+ */
+#include "mutex.h"
+
+#include "cond.h"
+#include "points.h"
+#include "segment.h"
+#include "wait.h"
+
+#include <errno.h>
+
+#define CPU 0xffffu
+
+struct handoff__place handoff__mutex_place(const struct handoff__mutex *mutex)
+{
+	return (struct handoff__place){ mutex->head.segment, mutex->head.id,
+		                        &mutex->word };
+}
+
+/* ---- Taking ---------------------------------------------------------------- */
+
+/*
+ * The word has just become ours.  The partner is who had it before, unless
+ * that was us.
+ */
+static struct handoff__held *hold(struct handoff__mutex *m,
+                                  struct handoff__self *self, bool dead)
+{
+	struct handoff__held *held = handoff__self_hold(self, m);
+	/* Relaxed: a hint, right or stale. */
+	uint32_t last = atomic_load_explicit(&m->last, memory_order_relaxed);
+
+	held->partner = last >> 16 == self->who ? 0 : (uint16_t)(last & CPU);
+	held->dead = dead;
+	held->unstamped = true;
+	return held;
+}
+
+/* Leaves our CPU for those who wait for us and who will have the mutex next.
+ * Done beside an exchange on the same line, before a spinning waiter can take
+ * the line away. */
+static void stamp(struct handoff__mutex *m, const struct handoff__self *self,
+                  struct handoff__held *held)
+{
+	/* Relaxed: a hint. */
+	atomic_store_explicit(&m->last,
+	                      (uint32_t)self->who << 16 |
+	                          (handoff__cpu() & CPU),
+	                      memory_order_relaxed);
+	held->unstamped = false;
+}
+
+/*
+ * One look, and the taking of what is free.  0, EOWNERDEAD: it is ours;
+ * ENOTRECOVERABLE; EBUSY: *seen is the word, held by somebody.  `waited` is
+ * WAITERS for one that has parked, else 0.
+ */
+static int take(struct handoff__mutex *m, struct handoff__self *self,
+                uint32_t waited, uint32_t *seen)
+{
+	uint32_t v = atomic_load(&m->word);
+
+	for (;;) {
+		uint32_t owner = v & HANDOFF__OWNER;
+		uint32_t mine = self->token | (v & HANDOFF__WAITERS) | waited;
+
+		if (owner == HANDOFF__FREE && (v & HANDOFF__DEAD))
+			return ENOTRECOVERABLE;
+		if (owner == HANDOFF__GONE)
+			mine |= HANDOFF__DEAD;
+		else if (owner != HANDOFF__FREE &&
+		         !(owner == HANDOFF__RESERVED && waited))
+			break;
+		HANDOFF__POINT();
+		if (atomic_compare_exchange_weak(&m->word, &v, mine)) {
+			HANDOFF__POINT();
+			hold(m, self, (mine & HANDOFF__DEAD) != 0);
+			return mine & HANDOFF__DEAD ? EOWNERDEAD : 0;
+		}
+	}
+	*seen = v;
+	return EBUSY;
+}
+
+/*
+ * Takes the mutex from an owner that has died: EOWNERDEAD; else EBUSY.  While
+ * we have the owner's life byte nobody can live as that owner; the word is
+ * compared after that, since the owner may have unlocked and left meanwhile,
+ * and somebody else may now live under its token.
+ */
+static int recover(struct handoff__mutex *m, struct handoff__self *self,
+                   uint32_t waited, uint32_t seen)
+{
+	uint32_t owner = seen & HANDOFF__OWNER;
+	uint32_t v;
+	bool taken = false;
+
+	if (m->head.segment == 0 || owner == self->token ||
+	    handoff__dead_begin(m->head.segment, owner) != 0)
+		return EBUSY;
+	HANDOFF__POINT();
+	v = atomic_load(&m->word);
+	while (!taken && (v & HANDOFF__OWNER) == owner)
+		taken = atomic_compare_exchange_weak(
+		    &m->word, &v,
+		    self->token | HANDOFF__DEAD | (v & HANDOFF__WAITERS) |
+		        waited);
+	HANDOFF__POINT();
+	if (taken)
+		hold(m, self, true);
+	handoff__dead_end(m->head.segment, owner);
+	return taken ? EOWNERDEAD : EBUSY;
+}
+
+/* ---- Waiting --------------------------------------------------------------- */
+
+/* The CPU on which the owner was when it locked, plus 1. */
+static unsigned owner_cpu(const struct handoff__mutex *m)
+{
+	/* Relaxed: a hint. */
+	return atomic_load_explicit(&m->last, memory_order_relaxed) & CPU;
+}
+
+/*
+ * Marks and parks.  EBUSY: look again, as one that has parked if *waited says
+ * so.  Before the first park, and whenever a slice has ended, it is asked
+ * whether the owner lives.
+ */
+static int park(struct handoff__mutex *m, struct handoff__self *self,
+                struct handoff__wait *w, uint32_t *waited, uint32_t seen)
+{
+	struct handoff__place place = handoff__mutex_place(m);
+	uint32_t marked = seen | HANDOFF__WAITERS;
+	int e;
+
+	if (!w->parked) {
+		e = recover(m, self, *waited, seen);
+		if (e != EBUSY)
+			return e;
+	}
+	HANDOFF__POINT();
+	/* Its result is the value that we park on; pairs with the exchange in
+	 * the release, which either comes first, so that this fails, or sees
+	 * the mark. */
+	if (!(seen & HANDOFF__WAITERS) &&
+	    !atomic_compare_exchange_strong(&m->word, &seen, marked))
+		return EBUSY;
+	switch (handoff__wait_park(w, &place, marked)) {
+	case HANDOFF__DEADLINE:
+		*waited = HANDOFF__WAITERS;
+		return ETIMEDOUT;
+	case HANDOFF__SLICE:
+		*waited = HANDOFF__WAITERS;
+		return recover(m, self, *waited, marked);
+	default:
+		*waited = HANDOFF__WAITERS;
+		return EBUSY;
+	}
+}
+
+/* The deadline has passed: takes what is free, or leaves the mark for those
+ * who are still parked, since the wake for them may have come to us. */
+static int give_up(struct handoff__mutex *m, struct handoff__self *self)
+{
+	uint32_t v;
+	int e;
+
+	do {
+		e = take(m, self, HANDOFF__WAITERS, &v);
+		if (e != EBUSY)
+			return e;
+	} while (!(v & HANDOFF__WAITERS) &&
+	         !atomic_compare_exchange_weak(&m->word, &v,
+	                                       v | HANDOFF__WAITERS));
+	return ETIMEDOUT;
+}
+
+static int wait_for(struct handoff__mutex *m, struct handoff__self *self,
+                    uint32_t waited, uint64_t deadline)
+{
+	struct handoff__wait w;
+	uint32_t seen;
+	int e;
+
+	handoff__wait_begin(&w, &m->head, deadline, m->head.segment != 0);
+	while ((e = take(m, self, waited, &seen)) == EBUSY) {
+		if ((seen & HANDOFF__OWNER) == self->token &&
+		    handoff__self_find(self, m->head.id) >= 0) {
+			e = EDEADLK;
+			break;
+		}
+		if (handoff__wait_spin(&w, owner_cpu(m)))
+			continue;
+		e = park(m, self, &w, &waited, seen);
+		if (e == ETIMEDOUT)
+			e = give_up(m, self);
+		if (e != EBUSY)
+			break;
+	}
+	handoff__wait_end(&w);
+	return e;
+}
+
+static int lock_slowly(struct handoff__mutex *m, uint32_t waited,
+                       uint64_t deadline)
+{
+	struct handoff__self *self;
+	const void *before;
+	int e = handoff__self_begin();
+
+	if (e != 0)
+		return e;
+	self = handoff__self_pointer;
+	e = handoff__self_grow(self);
+	if (e != 0)
+		return e;
+	before = atomic_load_explicit(&self->waiting, memory_order_relaxed);
+	handoff__self_waits(self, m);
+	e = wait_for(m, self, waited, deadline);
+	handoff__self_waits(self, before);
+	return e;
+}
+
+int handoff__mutex_relock(struct handoff__mutex *mutex, bool requeued)
+{
+	return lock_slowly(mutex, requeued ? HANDOFF__WAITERS : 0,
+	                   HANDOFF_NEVER);
+}
+
+int handoff_mutex_lock_until(handoff_mutex *mutex, uint64_t deadline)
+{
+	struct handoff__mutex *m = (struct handoff__mutex *)mutex;
+	struct handoff__self *self = handoff__self_known();
+	uint32_t free = 0;
+
+	if (!handoff__mutex_valid(m))
+		return EINVAL;
+	if (!self ||
+	    atomic_load_explicit(&self->count, memory_order_relaxed) ==
+	        self->capacity ||
+	    !atomic_compare_exchange_strong(&m->word, &free, self->token))
+		return lock_slowly(m, 0, deadline);
+	HANDOFF__POINT();
+	stamp(m, self, hold(m, self, false));
+	return 0;
+}
+
+int handoff_mutex_lock(handoff_mutex *mutex)
+{
+	return handoff_mutex_lock_until(mutex, HANDOFF_NEVER);
+}
+
+/* A try that fails asks after the owner once a millisecond at the most. */
+static int try_recover(struct handoff__mutex *m, struct handoff__self *self,
+                       uint32_t seen)
+{
+	uint32_t ms = (uint32_t)(handoff__clock() / 1000000u);
+
+	if (m->head.segment == 0 || ms == self->asked)
+		return EBUSY;
+	self->asked = ms;
+	return recover(m, self, 0, seen);
+}
+
+int handoff_mutex_trylock(handoff_mutex *mutex)
+{
+	struct handoff__mutex *m = (struct handoff__mutex *)mutex;
+	struct handoff__self *self;
+	uint32_t seen;
+	int e;
+
+	if (!handoff__mutex_valid(m))
+		return EINVAL;
+	e = handoff__self_begin();
+	if (e != 0)
+		return e;
+	self = handoff__self_pointer;
+	e = handoff__self_grow(self);
+	if (e == 0)
+		e = take(m, self, 0, &seen);
+	return e == EBUSY ? try_recover(m, self, seen) : e;
+}
+
+/* ---- Giving back ------------------------------------------------------------- */
+
+void handoff__mutex_publish(struct handoff__mutex *mutex,
+                            struct handoff__held *held)
+{
+	/* Relaxed, both: only holders write it; a waiter that must not miss it
+	 * looks at the word first, which we exchange later (cond.c, w6). */
+	uint64_t signals =
+	    atomic_load_explicit(&mutex->signals, memory_order_relaxed);
+
+	atomic_store_explicit(&mutex->signals,
+	                      (uint64_t)held->publish << 32 |
+	                          (uint32_t)(signals + 1),
+	                      memory_order_relaxed);
+	held->publish = 0;
+}
+
+void handoff__mutex_release(struct handoff__mutex *mutex,
+                            struct handoff__self *self, int i)
+{
+	/* Read before the exchange: afterwards the mutex may be gone. */
+	struct handoff__place place = handoff__mutex_place(mutex);
+	struct handoff__held *held = &self->held[i];
+	uint32_t left = held->dead ? HANDOFF__DEAD : HANDOFF__FREE;
+	uint32_t v;
+
+	if (held->unstamped)
+		stamp(mutex, self, held);
+	if (held->publish != 0)
+		handoff__mutex_publish(mutex, held);
+	handoff__self_drop(self, i);
+	HANDOFF__POINT();
+	/* Pairs with the compare-and-swap of the next owner, which sees all
+	 * that was done under the lock, and with a waiter's mark. */
+	v = atomic_exchange(&mutex->word, left);
+	HANDOFF__POINT();
+	/* Those who have lost their mark to one that is on its way must learn
+	 * too that the mutex is lost: it will not pass the wake on. */
+	if (left != HANDOFF__FREE)
+		handoff__unpark(&place, HANDOFF__ALL);
+	else if (v & HANDOFF__WAITERS)
+		handoff__unpark(&place, 1);
+}
+
+int handoff_mutex_unlock(handoff_mutex *mutex)
+{
+	struct handoff__mutex *m = (struct handoff__mutex *)mutex;
+	struct handoff__self *self = handoff__self_known();
+	struct handoff__place place;
+	uint32_t wakes = 0;
+	int i;
+
+	if (!handoff__mutex_valid(m))
+		return EINVAL;
+	i = self ? handoff__self_find(self, m->head.id) : -1;
+	if (i < 0)
+		return EPERM;
+	if (handoff__held_cond(&self->held[i]))
+		wakes = handoff__cond_deliver(self, i, &place);
+	handoff__mutex_release(m, self, i);
+	if (wakes != 0)
+		handoff__unpark(&place, wakes);
+	return 0;
+}
+
+int handoff_mutex_consistent(handoff_mutex *mutex)
+{
+	struct handoff__mutex *m = (struct handoff__mutex *)mutex;
+	struct handoff__self *self = handoff__self_known();
+	int i;
+
+	if (!handoff__mutex_valid(m))
+		return EINVAL;
+	i = self ? handoff__self_find(self, m->head.id) : -1;
+	if (i < 0)
+		return EPERM;
+	if (!self->held[i].dead)
+		return EINVAL;
+	atomic_fetch_and(&m->word, ~HANDOFF__DEAD);
+	self->held[i].dead = false;
+	return 0;
+}
+
+bool handoff__mutex_orphaned(struct handoff__mutex *mutex)
+{
+	uint32_t v = atomic_load(&mutex->word);
+	uint32_t owner = v & HANDOFF__OWNER;
+
+	if (owner == HANDOFF__GONE ||
+	    (owner == HANDOFF__FREE && (v & HANDOFF__DEAD)))
+		return true;
+	if (owner == HANDOFF__FREE || mutex->head.segment == 0 ||
+	    handoff__dead_begin(mutex->head.segment, owner) != 0)
+		return false;
+	handoff__dead_end(mutex->head.segment, owner);
+	return true;
+}
+
+void handoff__mutex_gone(struct handoff__mutex *mutex)
+{
+	struct handoff__place place;
+
+	/* Plain memory may be gone itself, and promises nothing. */
+	if (handoff__segment_of(mutex) == 0)
+		return;
+	place = handoff__mutex_place(mutex);
+	HANDOFF__POINT();
+	if (atomic_exchange(&mutex->word, HANDOFF__GONE) & HANDOFF__WAITERS)
+		handoff__unpark(&place, 1);
+}
+
+/* ---- Making and ending ------------------------------------------------------ */
+
+int handoff_mutex_init(handoff_mutex *mutex,
+                       const struct handoff_mutex_attr *attr)
+{
+	struct handoff__mutex *m = (struct handoff__mutex *)mutex;
+	struct handoff_mutex_attr defaults = { sizeof defaults, 0, 0, 0 };
+	uint64_t segment;
+
+	if (!attr)
+		attr = &defaults;
+	if (!m || (uintptr_t)m % 64 != 0 || attr->size != sizeof *attr ||
+	    (attr->flags & ~HANDOFF_ROBUST) != 0 ||
+	    attr->policy > HANDOFF_WAIT_BLOCK || attr->wait_limit > UINT32_MAX)
+		return EINVAL;
+	segment = handoff__segment_of(m);
+	if (segment == 0 && (attr->flags & HANDOFF_ROBUST))
+		return ENOTSUP;
+	*m = (struct handoff__mutex){ .head = { .attr = attr->policy,
+		                                .segment = segment } };
+	m->head.limit = (uint32_t)attr->wait_limit;
+	handoff__random(&m->head.id, sizeof m->head.id);
+	m->head.tag = HANDOFF__TAG(HANDOFF__MUTEX);
+	return 0;
+}
+
+int handoff_mutex_destroy(handoff_mutex *mutex)
+{
+	struct handoff__mutex *m = (struct handoff__mutex *)mutex;
+	unsigned threads;
+	uint32_t v;
+	int e;
+
+	if (!handoff__mutex_valid(m))
+		return EINVAL;
+	e = handoff__process_lock();
+	if (e != 0)
+		return e;
+	threads = handoff__threads_in(m, sizeof *m);
+	handoff__process_unlock();
+	v = atomic_load(&m->word);
+	if (threads != 0 || ((v & HANDOFF__OWNER) >= HANDOFF__TOKENS))
+		return EBUSY;
+	m->head.tag = 0;
+	return 0;
+}
+
+static int init_named(void *memory, size_t bytes, void *arg)
+{
+	(void)bytes;
+	return handoff_mutex_init(memory, arg);
+}
+
+int handoff_mutex_open(handoff_mutex **mutex, const char *name, unsigned flags,
+                       unsigned mode, const struct handoff_mutex_attr *attr)
+{
+	struct handoff__wanted wanted = { .name = name,
+		                          .flags = flags,
+		                          .mode = mode,
+		                          .bytes = sizeof **mutex,
+		                          .init = init_named,
+		                          .arg = (void *)(uintptr_t)attr };
+	void *object;
+	int e;
+
+	if (!mutex)
+		return EINVAL;
+	*mutex = NULL;
+	e = handoff__object_open(&object, &wanted, HANDOFF__MUTEX);
+	if (e == 0)
+		*mutex = object;
+	return e;
+}

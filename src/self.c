@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Who this process and this thread are.
+ *
+ * Two kinds of memory, both zero in a child of fork: one block for the
+ * process, one for each thread.  The pointers to them are ordinary memory and
+ * so stay valid in the child, where they lead to zeroes: "not set up yet".
+ * Blocks of threads that a child does not have are lost to it, one page each
+ * of address space.
+ *
+ * The process's lock is a futex word in the process's block, free in a child
+ * even if another thread of the parent held it.  What it guards outside that
+ * block (the list of open segments) is therefore changed by single stores.
+ *
+ * The token is drawn by the first thread that needs it, with the process
+ * locked; it is known in all segments that the process has open before any
+ * thread can see it.
+ */
+#include "self.h"
+
+#include "mutex.h"
+#include "segment.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BUCKETS 256u
+#define DRAWS 16
+
+struct process {
+	_Atomic uint32_t lock; /* 0 free, 1 held, 2 held and waited for */
+	uint32_t token;
+	struct handoff__self *threads;
+	_Atomic uint32_t parked[BUCKETS];
+};
+
+static _Atomic(struct process *) the_process;
+
+_Thread_local struct handoff__self *handoff__self_pointer;
+
+/* ---- The process ------------------------------------------------------- */
+
+static struct process *process(void)
+{
+	/* Acquire pairs with the exchange below: the block is mapped. */
+	struct process *p =
+	    atomic_load_explicit(&the_process, memory_order_acquire);
+	struct process *none = NULL;
+
+	if (p)
+		return p;
+	p = handoff__private_get(sizeof *p);
+	if (p && !atomic_compare_exchange_strong(&the_process, &none, p)) {
+		handoff__private_free(p, sizeof *p);
+		p = none;
+	}
+	return p;
+}
+
+static struct handoff__place lock_place(struct process *p)
+{
+	return (struct handoff__place){ 0, (uint64_t)(uintptr_t)&p->lock,
+		                        &p->lock };
+}
+
+int handoff__process_lock(void)
+{
+	struct process *p = process();
+	uint32_t free = 0;
+	struct handoff__place place;
+
+	if (!p)
+		return ENOMEM;
+	if (atomic_compare_exchange_strong(&p->lock, &free, 1))
+		return 0;
+	place = lock_place(p);
+	while (atomic_exchange(&p->lock, 2) != 0)
+		handoff__park(&place, 2, HANDOFF_NEVER);
+	return 0;
+}
+
+void handoff__process_unlock(void)
+{
+	struct process *p = process();
+
+	if (atomic_exchange(&p->lock, 0) == 2) {
+		struct handoff__place place = lock_place(p);
+
+		handoff__unpark(&place, 1);
+	}
+}
+
+uint32_t handoff__process_token(void)
+{
+	return process()->token;
+}
+
+_Atomic uint32_t *handoff__process_parked(const void *word)
+{
+	struct process *p = process();
+	uintptr_t at = (uintptr_t)word;
+
+	return p ? &p->parked[(at >> 6 ^ at >> 14) % BUCKETS] : NULL;
+}
+
+/* Draws a token that no living process has in any segment that is open. */
+static int draw(struct process *p)
+{
+	int e = EAGAIN;
+
+	for (int i = 0; i < DRAWS && e == EAGAIN; i++) {
+		uint32_t token;
+
+		handoff__random(&token, sizeof token);
+		token &= HANDOFF__OWNER;
+		if (token < HANDOFF__TOKENS)
+			continue;
+		e = handoff__segments_join(token);
+		if (e == 0)
+			p->token = token;
+	}
+	return e;
+}
+
+/* ---- The thread ---------------------------------------------------------- */
+
+/* This thread ends: what it still holds is GONE, and its block goes. */
+static void end(void *arg)
+{
+	struct handoff__self *self = arg;
+	struct handoff__self **at;
+
+	handoff__self_pointer = NULL;
+	if (self->token != 0) {
+		for (uint32_t i = atomic_load(&self->count); i-- > 0;)
+			handoff__mutex_gone(atomic_load(&self->held[i].mutex));
+		handoff__process_lock();
+		for (at = &process()->threads; *at; at = &(*at)->next)
+			if (*at == self) {
+				*at = self->next;
+				break;
+			}
+		handoff__process_unlock();
+		if (self->held != self->first)
+			handoff__private_free(self->held,
+			                      self->capacity *
+			                          sizeof *self->held);
+	}
+	handoff__private_free(self, sizeof *self);
+}
+
+int handoff__self_begin(void)
+{
+	struct handoff__self *self = handoff__self_pointer;
+	struct process *p;
+	int e;
+
+	if (handoff__self_known())
+		return 0;
+	if (!self) {
+		self = handoff__private_get(sizeof *self);
+		if (!self)
+			return ENOMEM;
+		e = handoff__at_thread_end(end, self);
+		if (e != 0) {
+			handoff__private_free(self, sizeof *self);
+			return e;
+		}
+		handoff__self_pointer = self;
+	}
+	self->held = self->first;
+	self->capacity = HANDOFF__HELD;
+	handoff__random(&self->who, sizeof self->who);
+	self->who |= 1;
+	e = handoff__process_lock();
+	if (e != 0)
+		return e;
+	p = process();
+	if (p->token == 0)
+		e = draw(p);
+	if (e == 0) {
+		self->next = p->threads;
+		p->threads = self;
+		self->token = p->token;
+	}
+	handoff__process_unlock();
+	return e;
+}
+
+/* ---- What a thread holds --------------------------------------------------- */
+
+int handoff__self_grow(struct handoff__self *self)
+{
+	uint32_t n = atomic_load_explicit(&self->count, memory_order_relaxed);
+	size_t bytes = self->capacity * sizeof *self->held;
+	struct handoff__held *more;
+	struct handoff__held *old = self->held;
+	int e;
+
+	if (n < self->capacity)
+		return 0;
+	more = handoff__private_get(2 * bytes);
+	if (!more)
+		return ENOMEM;
+	memcpy(more, old, bytes);
+	/* Locked: another thread's close may be reading the old one. */
+	e = handoff__process_lock();
+	if (e != 0) {
+		handoff__private_free(more, 2 * bytes);
+		return e;
+	}
+	self->held = more;
+	self->capacity *= 2;
+	handoff__process_unlock();
+	if (old != self->first)
+		handoff__private_free(old, bytes);
+	return 0;
+}
+
+struct handoff__held *handoff__self_hold(struct handoff__self *self,
+                                         struct handoff__mutex *mutex)
+{
+	uint32_t n = atomic_load_explicit(&self->count, memory_order_relaxed);
+	struct handoff__held *held = &self->held[n];
+
+	held->id = mutex->head.id;
+	handoff__held_signal(held, NULL, 0);
+	held->publish = 0;
+	atomic_store_explicit(&held->mutex, mutex, memory_order_relaxed);
+	/* Release: who counts this lock sees which it is (holds). */
+	atomic_store_explicit(&self->count, n + 1, memory_order_release);
+	return held;
+}
+
+void handoff__self_drop(struct handoff__self *self, int i)
+{
+	uint32_t n =
+	    atomic_load_explicit(&self->count, memory_order_relaxed) - 1;
+	struct handoff__held *hole = &self->held[i];
+	const struct handoff__held *top = &self->held[n];
+
+	if (hole != top) {
+		hole->id = top->id;
+		handoff__held_signal(hole, handoff__held_cond(top),
+		                     top->signals);
+		hole->publish = top->publish;
+		hole->partner = top->partner;
+		hole->dead = top->dead;
+		hole->unstamped = top->unstamped;
+		atomic_store_explicit(&hole->mutex,
+		                      atomic_load_explicit(
+		                          &top->mutex, memory_order_relaxed),
+		                      memory_order_relaxed);
+	}
+	/* Release, as above. */
+	atomic_store_explicit(&self->count, n, memory_order_release);
+}
+
+void handoff__self_forget(const void *from, size_t bytes)
+{
+	struct handoff__self *self = handoff__self_known();
+
+	for (uint32_t i = self ? atomic_load(&self->count) : 0; i-- > 0;)
+		if ((uintptr_t)atomic_load(&self->held[i].mutex) -
+		        (uintptr_t)from < bytes)
+			handoff__self_drop(self, (int)i);
+}
+
+/* Whether a thread holds or waits for something in that range. */
+static bool holds(struct handoff__self *self, uintptr_t from, size_t bytes)
+{
+	/* Acquire pairs with handoff__self_waits. */
+	uintptr_t at = (uintptr_t)atomic_load_explicit(&self->waiting,
+	                                               memory_order_acquire);
+	uint32_t n;
+
+	if (at != 0 && at - from < bytes)
+		return true;
+	at = (uintptr_t)atomic_load(&self->leaving);
+	if (at != 0 && at - from < bytes)
+		return true;
+	/* Acquire pairs with hold and drop. */
+	n = atomic_load_explicit(&self->count, memory_order_acquire);
+	for (uint32_t i = 0; i < n; i++) {
+		at = (uintptr_t)atomic_load_explicit(&self->held[i].mutex,
+		                                     memory_order_relaxed);
+		if (at - from < bytes)
+			return true;
+		at = (uintptr_t)handoff__held_cond(&self->held[i]);
+		if (at - from < bytes)
+			return true;
+	}
+	return false;
+}
+
+unsigned handoff__threads_in(const void *from, size_t bytes)
+{
+	unsigned n = 0;
+
+	for (struct handoff__self *t = process()->threads; t; t = t->next)
+		n += holds(t, (uintptr_t)from, bytes);
+	return n;
+}
+
+void handoff__threads_evict(const void *object)
+{
+	for (struct handoff__self *t = process()->threads; t; t = t->next) {
+		const void *leaving = object;
+
+		atomic_compare_exchange_strong(&t->leaving, &leaving, NULL);
+	}
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Who this process and this thread are: the process's token, the process's
+ * own lock, and for each thread what it holds and what it waits for.  All of
+ * it is zero in a child of fork, which so owns nothing and draws a token of
+ * its own at its first call.
+ */
+#ifndef HANDOFF_SELF_H
+#define HANDOFF_SELF_H
+
+#include "object.h"
+
+#include <stdbool.h>
+
+/* One lock that a thread holds. */
+struct handoff__held {
+	/* Atomic, since other threads' close and destroy read these two. */
+	_Atomic(struct handoff__mutex *) mutex;
+	_Atomic(struct handoff__cond *) cond; /* to be signalled at release */
+	uint64_t id;
+	uint32_t signals; /* how many; HANDOFF__ALL: a broadcast */
+	uint32_t publish; /* moves the mutex's signals at release; 0: does not */
+	uint16_t partner; /* CPU + 1 of the thread that had it */
+	bool dead;        /* EOWNERDEAD was told */
+	bool unstamped;   /* the mutex does not say yet where we run */
+};
+
+/* Relaxed, both: a thread's own; others only compare the address. */
+static inline struct handoff__cond *
+handoff__held_cond(const struct handoff__held *held)
+{
+	return atomic_load_explicit(&held->cond, memory_order_relaxed);
+}
+
+static inline void handoff__held_signal(struct handoff__held *held,
+                                        struct handoff__cond *cond,
+                                        uint32_t signals)
+{
+	held->signals = signals;
+	atomic_store_explicit(&held->cond, cond, memory_order_relaxed);
+}
+
+#define HANDOFF__HELD 16u
+
+struct handoff__self {
+	uint32_t token; /* the process's; 0: not set up in this process */
+	uint16_t who;   /* random, not 0: tells threads apart in hints */
+	_Atomic uint32_t count;
+	uint32_t capacity;
+	struct handoff__held *held;
+	_Atomic(const void *) waiting; /* the object that this thread is in */
+	_Atomic(const void *) leaving; /* and will touch once more */
+	struct handoff__self *next;
+	uint32_t asked; /* ms: when a try last asked after an owner */
+	struct handoff__held first[HANDOFF__HELD];
+};
+
+extern _Thread_local struct handoff__self *handoff__self_pointer
+#ifdef HANDOFF__TLS
+    __attribute__((tls_model(HANDOFF__TLS), visibility("hidden")))
+#endif
+    ;
+
+/* Sets up this thread, and this process if it is the first: 0, ENOMEM, EAGAIN
+ * or what joining a segment answers. */
+int handoff__self_begin(void);
+
+/* This thread as it is known already, or NULL. */
+static inline struct handoff__self *handoff__self_known(void)
+{
+	struct handoff__self *self = handoff__self_pointer;
+
+	return self && self->token ? self : NULL;
+}
+
+/* Room for one more held lock: 0 or ENOMEM. */
+int handoff__self_grow(struct handoff__self *self);
+
+/* The index of what this thread holds with that id, or -1. */
+static inline int handoff__self_find(const struct handoff__self *self,
+                                     uint64_t id)
+{
+	uint32_t i = atomic_load_explicit(&self->count, memory_order_relaxed);
+
+	while (i-- > 0)
+		if (self->held[i].id == id)
+			return (int)i;
+	return -1;
+}
+
+/* Notes a lock that has just been taken; there is room. */
+struct handoff__held *handoff__self_hold(struct handoff__self *self,
+                                         struct handoff__mutex *mutex);
+void handoff__self_drop(struct handoff__self *self, int i);
+
+/* Drops all that this thread holds in memory that is about to go. */
+void handoff__self_forget(const void *from, size_t bytes);
+
+/* Says which object this thread is in; NULL: none. */
+static inline void handoff__self_waits(struct handoff__self *self,
+                                       const void *object)
+{
+	/* Release: a close or destroy that reads NULL finds this thread done
+	 * with the object (handoff__threads_in). */
+	atomic_store_explicit(&self->waiting, object, memory_order_release);
+}
+
+/* The process's own lock, for everything that is not in shared memory.  No
+ * function of the user's runs while it is held. */
+int handoff__process_lock(void); /* 0 or ENOMEM */
+void handoff__process_unlock(void);
+
+/* The process's token; 0: none yet.  With the process locked. */
+uint32_t handoff__process_token(void);
+
+/* How many threads of this process hold or wait for something that begins in
+ * [from, from + bytes).  With the process locked. */
+unsigned handoff__threads_in(const void *from, size_t bytes);
+
+/* Tells those who are leaving an object not to touch it any more.  With the
+ * process locked. */
+void handoff__threads_evict(const void *object);
+
+/* How many threads of this process are parked on words like this one; each
+ * counts itself in and out.  Two words may share a count. */
+_Atomic uint32_t *handoff__process_parked(const void *word);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The one way to wait.  A primitive keeps its own loop, and asks here what to
+ * do between two looks at its words:
+ *
+ *	handoff__wait_begin(&w, &object->head, deadline, owned);
+ *	while (!(content = look(object))) {
+ *		if (handoff__wait_spin(&w, partner))
+ *			continue;
+ *		... set the mark, look again ...
+ *		switch (handoff__wait_park(&w, &place, marked)) ...
+ *	}
+ *	handoff__wait_end(&w);
+ */
+#ifndef HANDOFF_WAIT_H
+#define HANDOFF_WAIT_H
+
+#include "object.h"
+
+#include <stdbool.h>
+
+struct handoff__wait {
+	uint64_t deadline;
+	uint64_t spin_until; /* 0: the clock has not been asked yet */
+	uint64_t slice;      /* ns; of the next park */
+	uint64_t longest;    /* ns; what slices grow to */
+	uint32_t limit;      /* ns of spinning or yielding */
+	uint32_t looks;
+	unsigned policy;
+	bool spinning;
+	bool parked; /* has parked */
+	bool late;   /* the deadline has been seen to have passed */
+	_Atomic uint32_t *parkers; /* where this thread is counted */
+};
+
+enum handoff__woken {
+	HANDOFF__WOKEN,   /* woken, or for no reason */
+	HANDOFF__SLICE,   /* nobody woke us; look whether somebody died */
+	HANDOFF__DEADLINE /* the deadline has passed; look once more */
+};
+
+/* `owned`: somebody holds what is waited for and might die. */
+void handoff__wait_begin(struct handoff__wait *w,
+                         const struct handoff__head *head, uint64_t deadline,
+                         bool owned);
+
+/* One step of spinning or yielding: true: look again.  False: it is time to
+ * park, now and for the rest of this wait.  `partner`: the CPU on which the
+ * one that we wait for last ran, plus 1; 0 if unknown. */
+bool handoff__wait_spin(struct handoff__wait *w, unsigned partner);
+
+/* Parks until woken, until it is time to look for deaths, or until the
+ * deadline. */
+enum handoff__woken handoff__wait_park(struct handoff__wait *w,
+                                       const struct handoff__place *place,
+                                       uint32_t expected);
+
+void handoff__wait_end(struct handoff__wait *w);
+
+/* Sleeps for about that long. */
+void handoff__nap(uint64_t ns);
+
+#endif
