@@ -39,6 +39,15 @@ void handoff__pause(void)
 #endif
 }
 
+void handoff__fetch(const volatile void *at)
+{
+#if defined(__x86_64__)
+	__asm__ __volatile__("prefetchw %0" ::"m"(*(const volatile char *)at));
+#else
+	__builtin_prefetch((const void *)(uintptr_t)at, 1);
+#endif
+}
+
 void handoff__yield(void)
 {
 	sched_yield();

@@ -231,12 +231,17 @@ static void remember(struct waiter *x, const struct handoff__held *held)
 }
 
 /* w4: true if it may be over, false if it is time to park. */
-static bool spin(struct waiter *x)
+static bool spin(struct waiter *x, struct handoff__self *self)
 {
-	for (;;) {
+	bool at_once = true;
+
+	handoff__wait_quiet(&x->w, x->partner, self, &x->m->word);
+	for (;; at_once = false) {
 		if (signalled(x->c, x->m, &x->signals) ||
-		    parkable(atomic_load(&x->c->state)) != x->seen)
+		    parkable(atomic_load(&x->c->state)) != x->seen) {
+			handoff__wait_learn(self, at_once);
 			return true;
+		}
 		if (!handoff__wait_spin(&x->w, x->partner))
 			return false;
 	}
@@ -305,7 +310,7 @@ static bool signalled_before_mark(struct waiter *x, struct handoff__self *self)
 	 * look at the state of a holder that did not see the mark. */
 	if (!handoff__mutex_held(x->m))
 		return signalled(x->c, x->m, &x->signals);
-	x->locked = handoff__mutex_relock(x->m, false);
+	x->locked = handoff__mutex_relock(x->m, self, false);
 	x->is_locked = true;
 	if (x->locked != 0 || signalled(x->c, x->m, &x->signals))
 		return true;
@@ -322,7 +327,7 @@ static bool wait_for(struct waiter *x, struct handoff__self *self)
 	struct handoff__place place = place_of(x->c);
 	enum handoff__woken woken;
 
-	if (spin(x) || !mark(x) || signalled_before_mark(x, self))
+	if (spin(x, self) || !mark(x) || signalled_before_mark(x, self))
 		return false;
 	do
 		woken = handoff__wait_park(&x->w, &place, x->seen);
@@ -362,7 +367,7 @@ static int leave(struct waiter *x, struct handoff__self *self, bool late)
 		atomic_store(&self->leaving, x->c);
 	handoff__self_waits(self, NULL);
 	e = x->is_locked ? x->locked
-	                 : handoff__mutex_relock(x->m, x->requeued);
+	                 : handoff__mutex_relock(x->m, self, x->requeued);
 	if (x->is_marked) {
 		/* In this order, seen by a destroy: it finds us inside, or
 		 * has told us; pairs with handoff__threads_evict. */
@@ -394,7 +399,6 @@ int handoff_cond_wait_until(handoff_cond *cond, handoff_mutex *mutex,
 	if (i < 0)
 		return EPERM;
 	x.partner = self->held[i].partner;
-	handoff__wait_begin(&x.w, &x.c->head, deadline, false);
 	handoff__self_waits(self, x.c);
 	if (handoff__held_cond(&self->held[i])) /* w1 */
 		wakes = handoff__cond_deliver(self, i, &place);
@@ -402,6 +406,8 @@ int handoff_cond_wait_until(handoff_cond *cond, handoff_mutex *mutex,
 	handoff__mutex_release(x.m, self, i); /* w3 */
 	if (wakes != 0)
 		handoff__unpark(&place, wakes);
+	/* Only now, so that the mutex is held for as short as can be. */
+	handoff__wait_begin(&x.w, &x.c->head, deadline, false);
 	late = wait_for(&x, self);
 	handoff__wait_end(&x.w);
 	return leave(&x, self, late);

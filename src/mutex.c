@@ -274,8 +274,18 @@ static int lock_slowly(struct handoff__mutex *m, uint32_t waited,
 	return e;
 }
 
-int handoff__mutex_relock(struct handoff__mutex *mutex, bool requeued)
+int handoff__mutex_relock(struct handoff__mutex *mutex,
+                          struct handoff__self *self, bool requeued)
 {
+	uint32_t v = atomic_load(&mutex->word);
+
+	/* There is room for it, where the lock was before the wait. */
+	if (!requeued && v == HANDOFF__FREE &&
+	    atomic_compare_exchange_strong(&mutex->word, &v, self->token)) {
+		HANDOFF__POINT();
+		hold(mutex, self, false);
+		return 0;
+	}
 	return lock_slowly(mutex, requeued ? HANDOFF__WAITERS : 0,
 	                   HANDOFF_NEVER);
 }

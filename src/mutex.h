@@ -13,7 +13,8 @@ static inline bool handoff__mutex_valid(const struct handoff__mutex *mutex)
 /* Locks after a wait: as handoff_mutex_lock, without a try that would take
  * the line from its owner.  `requeued`: this thread may have been parked on
  * the mutex and must not lose the mark of others. */
-int handoff__mutex_relock(struct handoff__mutex *mutex, bool requeued);
+int handoff__mutex_relock(struct handoff__mutex *mutex,
+                          struct handoff__self *self, bool requeued);
 
 /* Moves the signals that travel in the mutex's line, for held->publish. */
 void handoff__mutex_publish(struct handoff__mutex *mutex,

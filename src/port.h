@@ -20,6 +20,9 @@ uint64_t handoff__clock(void);
 /* Tells the CPU that this is a spin loop: 5 to 50 ns. */
 void handoff__pause(void);
 
+/* Asks for the cache line of `at` in order to write to it: a hint. */
+void handoff__fetch(const volatile void *at);
+
 /* Offers the CPU to whoever is runnable; never sleeps by itself. */
 void handoff__yield(void);
 

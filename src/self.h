@@ -52,6 +52,7 @@ struct handoff__self {
 	_Atomic(const void *) leaving; /* and will touch once more */
 	struct handoff__self *next;
 	uint32_t asked; /* ms: when a try last asked after an owner */
+	uint32_t quiet; /* see handoff__wait_quiet */
 	struct handoff__held first[HANDOFF__HELD];
 };
 

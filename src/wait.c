@@ -46,6 +46,12 @@
 #define FACTS_NS (10u * MS) /* how long what is known of the machine holds */
 #define LOOKS 16u           /* between two questions to the clock */
 
+/* How long to be quiet, in parts of a pause: more after a first look that
+ * found nothing, slowly less after one that did. */
+#define QUIET_PART 16u
+#define QUIET_MORE 8u
+#define QUIET_MOST (16u * QUIET_PART)
+
 #define OWNED_FIRST (4u * MS)
 #define OWNED_LONGEST (128u * MS)
 #define FREE_FIRST (128u * MS)
@@ -191,6 +197,27 @@ bool handoff__wait_spin(struct handoff__wait *w, unsigned partner)
 	else
 		handoff__pause();
 	return true;
+}
+
+void handoff__wait_quiet(struct handoff__wait *w, unsigned partner,
+                         struct handoff__self *self, const volatile void *line)
+{
+	if (!w->spinning || w->policy == HANDOFF_WAIT_YIELD ||
+	    !go_on(w, handoff__clock(), partner))
+		return;
+	for (uint32_t i = self->quiet / QUIET_PART; i > 0; i--)
+		handoff__pause();
+	handoff__fetch(line);
+}
+
+void handoff__wait_learn(struct handoff__self *self, bool at_once)
+{
+	if (!at_once)
+		self->quiet = self->quiet + QUIET_MORE < QUIET_MOST
+		                  ? self->quiet + QUIET_MORE
+		                  : QUIET_MOST;
+	else if (self->quiet > 0)
+		self->quiet--;
 }
 
 /* ---- Parking --------------------------------------------------------------- */

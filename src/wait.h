@@ -16,6 +16,7 @@
 #define HANDOFF_WAIT_H
 
 #include "object.h"
+#include "self.h"
 
 #include <stdbool.h>
 
@@ -48,6 +49,15 @@ void handoff__wait_begin(struct handoff__wait *w,
  * park, now and for the rest of this wait.  `partner`: the CPU on which the
  * one that we wait for last ran, plus 1; 0 if unknown. */
 bool handoff__wait_spin(struct handoff__wait *w, unsigned partner);
+
+/* Before the first look, where one may spin: lets the partner work for as long
+ * as it will need at the least, undisturbed by looks that take the cache line
+ * away from it, then asks for that line.  The time is learnt, and short. */
+void handoff__wait_quiet(struct handoff__wait *w, unsigned partner,
+                         struct handoff__self *self, const volatile void *line);
+
+/* Whether the first look after that found what was waited for. */
+void handoff__wait_learn(struct handoff__self *self, bool at_once);
 
 /* Parks until woken, until it is time to look for deaths, or until the
  * deadline. */
