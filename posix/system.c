@@ -17,6 +17,9 @@
 #ifdef HAVE_GETRANDOM
 #include <sys/random.h>
 #endif
+#ifdef HAVE_SYS_RSEQ_H
+#include <sys/rseq.h>
+#endif
 
 uint64_t handoff__clock(void)
 {
@@ -90,6 +93,23 @@ unsigned handoff__cpu(void)
 #else
 	return 0;
 #endif
+}
+
+const volatile uint32_t *handoff__cpu_word(void)
+{
+#if defined(HAVE_SYS_RSEQ_H) && defined(__x86_64__)
+	/* The C library has registered it for every thread, unless it was
+	 * told not to. */
+	if (__rseq_size != 0) {
+		const unsigned char *thread;
+
+		__asm__("mov %%fs:0, %0" : "=r"(thread));
+		return &((const struct rseq *)(const void *)(thread +
+		                                             __rseq_offset))
+		            ->cpu_id_start;
+	}
+#endif
+	return NULL;
 }
 
 unsigned handoff__cpus(void)

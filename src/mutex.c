@@ -98,7 +98,7 @@ static void stamp(struct handoff__mutex *m, const struct handoff__self *self,
 	/* Relaxed: a hint. */
 	atomic_store_explicit(&m->last,
 	                      (uint32_t)self->who << 16 |
-	                          (handoff__cpu() & CPU),
+	                          (handoff__self_cpu(self) & CPU),
 	                      memory_order_relaxed);
 	held->unstamped = false;
 }
@@ -290,7 +290,7 @@ int handoff__mutex_relock(struct handoff__mutex *mutex,
 	                   HANDOFF_NEVER);
 }
 
-int handoff_mutex_lock_until(handoff_mutex *mutex, uint64_t deadline)
+static inline int lock_until(handoff_mutex *mutex, uint64_t deadline)
 {
 	struct handoff__mutex *m = (struct handoff__mutex *)mutex;
 	struct handoff__self *self = handoff__self_known();
@@ -310,7 +310,12 @@ int handoff_mutex_lock_until(handoff_mutex *mutex, uint64_t deadline)
 
 int handoff_mutex_lock(handoff_mutex *mutex)
 {
-	return handoff_mutex_lock_until(mutex, HANDOFF_NEVER);
+	return lock_until(mutex, HANDOFF_NEVER);
+}
+
+int handoff_mutex_lock_until(handoff_mutex *mutex, uint64_t deadline)
+{
+	return lock_until(mutex, deadline);
 }
 
 /* A try that fails asks after the owner once a millisecond at the most. */

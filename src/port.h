@@ -33,6 +33,10 @@ void handoff__random(void *bytes, size_t n);
  * ns.  Stale as soon as it is known: a hint, never more. */
 unsigned handoff__cpu(void);
 
+/* Where the system keeps the number of this thread's CPU, to be read at any
+ * time by this thread; NULL if it does not.  A child of fork asks again. */
+const volatile uint32_t *handoff__cpu_word(void);
+
 /* How many CPUs are online, 1 at the least; asks the system once a second at
  * the most. */
 unsigned handoff__cpus(void);

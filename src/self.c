@@ -172,6 +172,7 @@ int handoff__self_begin(void)
 	self->capacity = HANDOFF__HELD;
 	handoff__random(&self->who, sizeof self->who);
 	self->who |= 1;
+	self->cpu = handoff__cpu_word();
 	e = handoff__process_lock();
 	if (e != 0)
 		return e;
@@ -217,43 +218,21 @@ int handoff__self_grow(struct handoff__self *self)
 	return 0;
 }
 
-struct handoff__held *handoff__self_hold(struct handoff__self *self,
-                                         struct handoff__mutex *mutex)
+void handoff__self_fill(struct handoff__self *self, uint32_t i, uint32_t last)
 {
-	uint32_t n = atomic_load_explicit(&self->count, memory_order_relaxed);
-	struct handoff__held *held = &self->held[n];
-
-	held->id = mutex->head.id;
-	handoff__held_signal(held, NULL, 0);
-	held->publish = 0;
-	atomic_store_explicit(&held->mutex, mutex, memory_order_relaxed);
-	/* Release: who counts this lock sees which it is (holds). */
-	atomic_store_explicit(&self->count, n + 1, memory_order_release);
-	return held;
-}
-
-void handoff__self_drop(struct handoff__self *self, int i)
-{
-	uint32_t n =
-	    atomic_load_explicit(&self->count, memory_order_relaxed) - 1;
 	struct handoff__held *hole = &self->held[i];
-	const struct handoff__held *top = &self->held[n];
+	const struct handoff__held *top = &self->held[last];
 
-	if (hole != top) {
-		hole->id = top->id;
-		handoff__held_signal(hole, handoff__held_cond(top),
-		                     top->signals);
-		hole->publish = top->publish;
-		hole->partner = top->partner;
-		hole->dead = top->dead;
-		hole->unstamped = top->unstamped;
-		atomic_store_explicit(&hole->mutex,
-		                      atomic_load_explicit(
-		                          &top->mutex, memory_order_relaxed),
-		                      memory_order_relaxed);
-	}
-	/* Release, as above. */
-	atomic_store_explicit(&self->count, n, memory_order_release);
+	hole->id = top->id;
+	handoff__held_signal(hole, handoff__held_cond(top), top->signals);
+	hole->publish = top->publish;
+	hole->partner = top->partner;
+	hole->dead = top->dead;
+	hole->unstamped = top->unstamped;
+	atomic_store_explicit(
+	    &hole->mutex,
+	    atomic_load_explicit(&top->mutex, memory_order_relaxed),
+	    memory_order_relaxed);
 }
 
 void handoff__self_forget(const void *from, size_t bytes)

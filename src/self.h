@@ -51,16 +51,13 @@ struct handoff__self {
 	_Atomic(const void *) waiting; /* the object that this thread is in */
 	_Atomic(const void *) leaving; /* and will touch once more */
 	struct handoff__self *next;
+	const volatile uint32_t *cpu; /* handoff__cpu_word() */
 	uint32_t asked; /* ms: when a try last asked after an owner */
 	uint32_t quiet; /* see handoff__wait_quiet */
 	struct handoff__held first[HANDOFF__HELD];
 };
 
-extern _Thread_local struct handoff__self *handoff__self_pointer
-#ifdef HANDOFF__TLS
-    __attribute__((tls_model(HANDOFF__TLS), visibility("hidden")))
-#endif
-    ;
+extern _Thread_local struct handoff__self *handoff__self_pointer;
 
 /* Sets up this thread, and this process if it is the first: 0, ENOMEM, EAGAIN
  * or what joining a segment answers. */
@@ -89,10 +86,42 @@ static inline int handoff__self_find(const struct handoff__self *self,
 	return -1;
 }
 
+/* The CPU that this thread runs on, plus 1; 0: unknown. */
+static inline uint32_t handoff__self_cpu(const struct handoff__self *self)
+{
+	return self->cpu ? *self->cpu + 1 : handoff__cpu();
+}
+
 /* Notes a lock that has just been taken; there is room. */
-struct handoff__held *handoff__self_hold(struct handoff__self *self,
-                                         struct handoff__mutex *mutex);
-void handoff__self_drop(struct handoff__self *self, int i);
+static inline struct handoff__held *
+handoff__self_hold(struct handoff__self *self, struct handoff__mutex *mutex)
+{
+	uint32_t n = atomic_load_explicit(&self->count, memory_order_relaxed);
+	struct handoff__held *held = &self->held[n];
+
+	held->id = mutex->head.id;
+	held->publish = 0;
+	handoff__held_signal(held, NULL, 0);
+	atomic_store_explicit(&held->mutex, mutex, memory_order_relaxed);
+	/* Release: who counts this lock sees which it is (self.c, holds). */
+	atomic_store_explicit(&self->count, n + 1, memory_order_release);
+	return held;
+}
+
+/* Moves the last one to where the i-th was. */
+void handoff__self_fill(struct handoff__self *self, uint32_t i, uint32_t last);
+
+/* Notes that the i-th lock is about to be given back. */
+static inline void handoff__self_drop(struct handoff__self *self, int i)
+{
+	uint32_t n =
+	    atomic_load_explicit(&self->count, memory_order_relaxed) - 1;
+
+	if ((uint32_t)i != n)
+		handoff__self_fill(self, (uint32_t)i, n);
+	/* Release, as above. */
+	atomic_store_explicit(&self->count, n, memory_order_release);
+}
 
 /* Drops all that this thread holds in memory that is about to go. */
 void handoff__self_forget(const void *from, size_t bytes);
