@@ -315,7 +315,6 @@ static bool signalled_before_mark(struct waiter *x, struct handoff__self *self)
 	if (x->locked != 0 || signalled(x->c, x->m, &x->signals))
 		return true;
 	x->is_locked = false;
-	handoff__self_waits(self, x->c);
 	handoff__mutex_release(x->m, self,
 	                       handoff__self_find(self, x->m->head.id));
 	return false;
@@ -365,7 +364,7 @@ static int leave(struct waiter *x, struct handoff__self *self, bool late)
 
 	if (x->is_marked)
 		atomic_store(&self->leaving, x->c);
-	handoff__self_waits(self, NULL);
+	handoff__self_is_at(&self->waiting, NULL);
 	e = x->is_locked ? x->locked
 	                 : handoff__mutex_relock(x->m, self, x->requeued);
 	if (x->is_marked) {
@@ -374,7 +373,7 @@ static int leave(struct waiter *x, struct handoff__self *self, bool late)
 		atomic_store(&self->waiting, x->c);
 		if (atomic_exchange(&self->leaving, NULL))
 			taken = unmark(x);
-		handoff__self_waits(self, NULL);
+		handoff__self_is_at(&self->waiting, NULL);
 	}
 	if (e != 0)
 		return e;
@@ -399,7 +398,7 @@ int handoff_cond_wait_until(handoff_cond *cond, handoff_mutex *mutex,
 	if (i < 0)
 		return EPERM;
 	x.partner = self->held[i].partner;
-	handoff__self_waits(self, x.c);
+	handoff__self_is_at(&self->waiting, x.c);
 	if (handoff__held_cond(&self->held[i])) /* w1 */
 		wakes = handoff__cond_deliver(self, i, &place);
 	remember(&x, &self->held[i]);

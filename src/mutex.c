@@ -258,7 +258,6 @@ static int lock_slowly(struct handoff__mutex *m, uint32_t waited,
                        uint64_t deadline)
 {
 	struct handoff__self *self;
-	const void *before;
 	int e = handoff__self_begin();
 
 	if (e != 0)
@@ -267,10 +266,9 @@ static int lock_slowly(struct handoff__mutex *m, uint32_t waited,
 	e = handoff__self_grow(self);
 	if (e != 0)
 		return e;
-	before = atomic_load_explicit(&self->waiting, memory_order_relaxed);
-	handoff__self_waits(self, m);
+	handoff__self_is_at(&self->locking, m);
 	e = wait_for(m, self, waited, deadline);
-	handoff__self_waits(self, before);
+	handoff__self_is_at(&self->locking, NULL);
 	return e;
 }
 

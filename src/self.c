@@ -235,38 +235,39 @@ void handoff__self_fill(struct handoff__self *self, uint32_t i, uint32_t last)
 	    memory_order_relaxed);
 }
 
+static bool within(const void *object, const void *from, size_t bytes)
+{
+	return object && (uintptr_t)object - (uintptr_t)from < bytes;
+}
+
 void handoff__self_forget(const void *from, size_t bytes)
 {
 	struct handoff__self *self = handoff__self_known();
 
 	for (uint32_t i = self ? atomic_load(&self->count) : 0; i-- > 0;)
-		if ((uintptr_t)atomic_load(&self->held[i].mutex) -
-		        (uintptr_t)from < bytes)
+		if (within(atomic_load(&self->held[i].mutex), from, bytes))
 			handoff__self_drop(self, (int)i);
 }
 
 /* Whether a thread holds or waits for something in that range. */
-static bool holds(struct handoff__self *self, uintptr_t from, size_t bytes)
+static bool holds(struct handoff__self *self, const void *from, size_t bytes)
 {
-	/* Acquire pairs with handoff__self_waits. */
-	uintptr_t at = (uintptr_t)atomic_load_explicit(&self->waiting,
-	                                               memory_order_acquire);
-	uint32_t n;
-
-	if (at != 0 && at - from < bytes)
-		return true;
-	at = (uintptr_t)atomic_load(&self->leaving);
-	if (at != 0 && at - from < bytes)
+	/* Acquire, all three, pairs with handoff__self_is_at; that of waiting
+	 * comes after that of leaving (cond.c, leave). */
+	if (within(atomic_load(&self->leaving), from, bytes) ||
+	    within(atomic_load(&self->waiting), from, bytes) ||
+	    within(atomic_load(&self->locking), from, bytes))
 		return true;
 	/* Acquire pairs with hold and drop. */
-	n = atomic_load_explicit(&self->count, memory_order_acquire);
-	for (uint32_t i = 0; i < n; i++) {
-		at = (uintptr_t)atomic_load_explicit(&self->held[i].mutex,
-		                                     memory_order_relaxed);
-		if (at - from < bytes)
-			return true;
-		at = (uintptr_t)handoff__held_cond(&self->held[i]);
-		if (at - from < bytes)
+	for (uint32_t n = atomic_load_explicit(&self->count,
+	                                       memory_order_acquire);
+	     n-- > 0;) {
+		const struct handoff__held *held = &self->held[n];
+
+		if (within(atomic_load_explicit(&held->mutex,
+		                                memory_order_relaxed),
+		           from, bytes) ||
+		    within(handoff__held_cond(held), from, bytes))
 			return true;
 	}
 	return false;
@@ -277,7 +278,7 @@ unsigned handoff__threads_in(const void *from, size_t bytes)
 	unsigned n = 0;
 
 	for (struct handoff__self *t = process()->threads; t; t = t->next)
-		n += holds(t, (uintptr_t)from, bytes);
+		n += holds(t, from, bytes);
 	return n;
 }
 

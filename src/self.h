@@ -48,8 +48,10 @@ struct handoff__self {
 	_Atomic uint32_t count;
 	uint32_t capacity;
 	struct handoff__held *held;
-	_Atomic(const void *) waiting; /* the object that this thread is in */
-	_Atomic(const void *) leaving; /* and will touch once more */
+	/* Where this thread is; read by other threads' close and destroy. */
+	_Atomic(const void *) waiting; /* for a condition */
+	_Atomic(const void *) leaving; /* one that it will touch once more */
+	_Atomic(const void *) locking; /* for a mutex */
 	struct handoff__self *next;
 	const volatile uint32_t *cpu; /* handoff__cpu_word() */
 	uint32_t asked; /* ms: when a try last asked after an owner */
@@ -126,13 +128,13 @@ static inline void handoff__self_drop(struct handoff__self *self, int i)
 /* Drops all that this thread holds in memory that is about to go. */
 void handoff__self_forget(const void *from, size_t bytes);
 
-/* Says which object this thread is in; NULL: none. */
-static inline void handoff__self_waits(struct handoff__self *self,
+/* Says that this thread is done with what `where` named, or sets it. */
+static inline void handoff__self_is_at(_Atomic(const void *) *where,
                                        const void *object)
 {
 	/* Release: a close or destroy that reads NULL finds this thread done
-	 * with the object (handoff__threads_in). */
-	atomic_store_explicit(&self->waiting, object, memory_order_release);
+	 * with the object (self.c, holds). */
+	atomic_store_explicit(where, object, memory_order_release);
 }
 
 /* The process's own lock, for everything that is not in shared memory.  No

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Tests whose parts are processes.  A test program executes itself again to
+ * play a part, so that a part shares names with its parent and nothing else.
+ * Only the parent asserts, in its main thread; a part reports by its exit
+ * status and by what it says at checkpoints, which are built on pipes.
+ *
+ * Each run has a directory of its own for names (HANDOFF_DIR), which must be
+ * empty in the end, and a watchdog that kills the whole group.
+ */
+#ifndef TESTS_PROCESSES_H
+#define TESTS_PROCESSES_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <cmocka.h>
+
+#include "handoff.h"
+
+/* ---- The program --------------------------------------------------------- */
+
+/* A part: its exit status is what `run` returns; 0 means that all was well. */
+struct part {
+	const char *name;
+	int (*run)(const char *arg);
+};
+
+/*
+ * Called first in main: plays a part if that was asked for (and does not
+ * return), else makes the run's directory and starts the watchdog.
+ */
+void processes_begin(int argc, char **argv, const struct part *parts, size_t n,
+                     unsigned watchdog_seconds);
+
+#define PROCESSES_BEGIN(argc, argv, parts, seconds)                          \
+	processes_begin(argc, argv, parts, sizeof(parts) / sizeof *(parts), \
+	                seconds)
+
+/* Called last in main: the result of the program.  Fails if the run's
+ * directory is not empty or a part is still there. */
+int processes_end(int failed);
+
+/* Kills what is left of parts; for teardown, so that one failed test does not
+ * harm the next. */
+int processes_teardown(void **state);
+
+/* ---- For the parent -------------------------------------------------------- */
+
+struct process {
+	pid_t pid;
+	int to;   /* what the parent tells it */
+	int from; /* what it says */
+};
+
+/* Starts a part; asserts that it could be started. */
+struct process start(const char *part, const char *arg);
+
+/* The part has said `word`: asserted, within 10 s (or `seconds`). */
+void expect(struct process *p, const char *word);
+void expect_within(struct process *p, const char *word, double seconds);
+
+/* Whether the part says anything within that time; what it says stays there
+ * to be expected. */
+int says_within(struct process *p, double seconds);
+
+/* Lets a part that awaits `word` go on. */
+void tell(struct process *p, const char *word);
+
+/* Waits for the part to end, 20 s at the most: its exit status, or minus the
+ * signal that ended it. */
+int finish(struct process *p);
+
+/* kill -9, and reaps it. */
+void kill_hard(struct process *p);
+
+/* ---- For a part ------------------------------------------------------------ */
+
+/* Says `word` to the parent. */
+void say(const char *word);
+
+/* Waits until the parent tells `word`; exits if it tells anything else or is
+ * gone. */
+void await(const char *word);
+
+/* `await` for a part that cannot await: ends only by being killed. */
+void linger(void);
+
+/* In a part: exits with a status that names the line unless the condition
+ * holds; what went wrong is said on stderr. */
+#define CHECK(condition) check(condition, #condition, __FILE__, __LINE__)
+void check(int holds, const char *what, const char *file, int line);
+
+/* A part's CHECK(e == 0) that says which error it was. */
+#define OK(call) check_result(call, 0, #call, __FILE__, __LINE__)
+#define RESULT(call, expected) \
+	check_result(call, expected, #call, __FILE__, __LINE__)
+void check_result(int e, int expected, const char *what, const char *file,
+                  int line);
+
+/* ---- For both -------------------------------------------------------------- */
+
+double seconds_now(void);
+void sleep_seconds(double seconds);
+const char *run_directory(void);
+
+/* Descriptors and mappings of this process, and names in the run's directory;
+ * 0 where the system does not tell. */
+unsigned count_descriptors(void);
+unsigned count_mappings(void);
+unsigned count_names(void);
+
+/* CPU seconds that this process has used. */
+double cpu_seconds(void);
+
+#endif
