@@ -72,8 +72,8 @@ HANDOFF_API const char *handoff_version(void);
 enum handoff_policy {
 	HANDOFF_WAIT_ADAPTIVE = 0, /* spin while that can win, then block */
 	HANDOFF_WAIT_SPIN = 1,     /* spin up to the limit, then block */
-	HANDOFF_WAIT_YIELD = 2,    /* offer the CPU up to the limit, then block */
-	HANDOFF_WAIT_BLOCK = 3     /* block at once */
+	HANDOFF_WAIT_YIELD = 2, /* offer the CPU up to the limit, then block */
+	HANDOFF_WAIT_BLOCK = 3  /* block at once */
 };
 
 /* ---- Segments and names ------------------------------------------------ */
@@ -163,7 +163,8 @@ HANDOFF_API int handoff_unlink(const char *name);
  * 0.  Errors: those of reading a directory.
  */
 HANDOFF_API int handoff_list(int (*fn)(const char *name, uint32_t kind,
-    uint64_t bytes, void *ctx), void *ctx);
+                                 uint64_t bytes, void *ctx),
+    void *ctx);
 
 struct handoff_info {
 	size_t size;       /* sizeof(struct handoff_info), set by the caller */

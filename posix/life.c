@@ -32,9 +32,9 @@
 static int set_lock(int fd, uint32_t token, short type)
 {
 	struct flock lock = { .l_type = type,
-		              .l_whence = SEEK_SET,
-		              .l_start = BASE + (off_t)token,
-		              .l_len = 1 };
+		.l_whence = SEEK_SET,
+		.l_start = BASE + (off_t)token,
+		.l_len = 1 };
 	int e;
 
 	do
@@ -100,11 +100,28 @@ static void stop_asking(struct handoff__map *map, uint32_t token)
 	map->asker = -1;
 }
 
+/* Whether somebody else is seen to have the byte: cheap, and the usual case.
+ * The descriptor may be shared with a parent or child, since it takes nothing
+ * here. */
+static int seen_locked(const struct handoff__map *map, uint32_t token)
+{
+	struct flock lock = { .l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = BASE + (off_t)token,
+		.l_len = 1 };
+	int fd = handoff__fd(map);
+
+	return fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 &&
+	    lock.l_type != F_UNLCK;
+}
+
 int handoff__life_take(struct handoff__map *map, uint32_t token)
 {
 	int before = errno;
 	int e = 0;
 
+	if (seen_locked(map, token))
+		return EBUSY;
 	map->asker = handoff__reopen(map);
 	if (map->asker < 0)
 		map->asker = handoff__fd(map);
@@ -134,9 +151,9 @@ static off_t first_locked(int fd, off_t from, off_t end)
 
 	while (from < found) {
 		struct flock lock = { .l_type = F_WRLCK,
-			              .l_whence = SEEK_SET,
-			              .l_start = from,
-			              .l_len = found - from };
+			.l_whence = SEEK_SET,
+			.l_start = from,
+			.l_len = found - from };
 
 		if (fcntl(fd, F_OFD_GETLK, &lock) != 0 ||
 		    lock.l_type == F_UNLCK || lock.l_start >= found)

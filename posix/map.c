@@ -33,7 +33,7 @@
 
 #define OPEN_FLAGS (O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
 
-/* ---- Places -------------------------------------------------------------- */
+/* ---- Places ------------------------------------------------------------ */
 
 static pthread_once_t directory_once = PTHREAD_ONCE_INIT;
 static char *the_directory;
@@ -115,7 +115,7 @@ static int open_plain(const char *path, int how, struct stat *st)
 	return -1;
 }
 
-/* ---- The descriptor ------------------------------------------------------ */
+/* ---- The descriptor ---------------------------------------------------- */
 
 int handoff__fd(const struct handoff__map *map)
 {
@@ -144,8 +144,7 @@ int handoff__reopen(const struct handoff__map *map)
 		return -1;
 	}
 	fd = open_plain(map->path, O_RDWR, &st);
-	if (fd >= 0 &&
-	    (st.st_dev != map->device || st.st_ino != map->inode)) {
+	if (fd >= 0 && (st.st_dev != map->device || st.st_ino != map->inode)) {
 		close(fd);
 		errno = ENOENT;
 		fd = -1;
@@ -153,7 +152,7 @@ int handoff__reopen(const struct handoff__map *map)
 	return fd;
 }
 
-/* ---- Mapping ------------------------------------------------------------- */
+/* ---- Mapping ----------------------------------------------------------- */
 
 static void drop(struct handoff__map *map)
 {
@@ -171,7 +170,7 @@ static void drop(struct handoff__map *map)
 
 /* A map of an open file; takes the descriptor and the path over. */
 static int map_fd(struct handoff__map **made, int fd, char *path,
-                  const struct stat *st)
+    const struct stat *st)
 {
 	struct handoff__map *map = calloc(1, sizeof *map);
 	void *memory;
@@ -189,7 +188,7 @@ static int map_fd(struct handoff__map **made, int fd, char *path,
 	map->owner = st->st_uid;
 	map->bytes = (uint64_t)st->st_size;
 	memory = mmap(NULL, (size_t)map->bytes, PROT_READ | PROT_WRITE,
-	              MAP_SHARED, fd, 0);
+	    MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED) {
 		int e = errno;
 
@@ -245,16 +244,16 @@ static int open_nameless(char **path)
 #ifdef O_TMPFILE
 	if (access("/proc/self/fd", X_OK) == 0) {
 		int fd = open(directory(), O_TMPFILE | O_RDWR | O_CLOEXEC,
-		              0600);
+		    0600);
 
-		if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR &&
-		                errno != EINVAL))
+		if (fd >= 0 ||
+		    (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
 			return fd;
 	}
 #endif
 	handoff__random(bits, sizeof bits);
 	snprintf(random, sizeof random, "%016llx%016llx",
-	         (unsigned long long)bits[0], (unsigned long long)bits[1]);
+	    (unsigned long long)bits[0], (unsigned long long)bits[1]);
 	*path = path_of(".handoff.", random);
 	if (!*path)
 		return -1;
@@ -304,7 +303,7 @@ static int create_map(struct handoff__map **map, uint64_t bytes, unsigned mode)
 }
 
 int handoff__map_create(struct handoff__map **map, const char *name,
-                        uint64_t bytes, unsigned mode)
+    uint64_t bytes, unsigned mode)
 {
 	int before = errno;
 	int e = create_map(map, bytes, mode);
@@ -314,7 +313,7 @@ int handoff__map_create(struct handoff__map **map, const char *name,
 	return e;
 }
 
-/* ---- Names --------------------------------------------------------------- */
+/* ---- Names ------------------------------------------------------------- */
 
 static int publish(struct handoff__map *map, char *path)
 {
@@ -328,8 +327,8 @@ static int publish(struct handoff__map *map, char *path)
 		map->temporary = 0;
 	} else {
 		snprintf(proc, sizeof proc, "/proc/self/fd/%d", map->fd);
-		if (linkat(AT_FDCWD, proc, AT_FDCWD, path,
-		           AT_SYMLINK_FOLLOW) != 0)
+		if (linkat(AT_FDCWD, proc, AT_FDCWD, path, AT_SYMLINK_FOLLOW) !=
+		    0)
 			return opening_error(errno);
 	}
 	map->path = path;
@@ -353,8 +352,8 @@ int handoff__map_leads(const struct handoff__map *map, const char *name)
 	int before = errno;
 	char *path = path_of(PREFIX, name);
 	struct stat st;
-	int leads = path && lstat(path, &st) == 0 &&
-	            st.st_dev == map->device && st.st_ino == map->inode;
+	int leads = path && lstat(path, &st) == 0 && st.st_dev == map->device &&
+	    st.st_ino == map->inode;
 
 	free(path);
 	errno = before;
@@ -362,7 +361,7 @@ int handoff__map_leads(const struct handoff__map *map, const char *name)
 }
 
 int handoff__map_same(const struct handoff__map *a,
-                      const struct handoff__map *b)
+    const struct handoff__map *b)
 {
 	return a->device == b->device && a->inode == b->inode;
 }
@@ -408,7 +407,7 @@ int handoff__map_unlink(const char *name)
 	return e;
 }
 
-/* ---- Listing ------------------------------------------------------------- */
+/* ---- Listing ----------------------------------------------------------- */
 
 int handoff__map_list(int (*fn)(const char *name, void *ctx), void *ctx)
 {

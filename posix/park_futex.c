@@ -28,10 +28,10 @@
 /* FUTEX_WAIT_BITSET takes an absolute time on the monotonic clock, so that a
  * signal handler in between costs no time. */
 int handoff__park(const struct handoff__place *place, uint32_t expected,
-                  uint64_t until)
+    uint64_t until)
 {
 	struct timespec t = { (time_t)(until / 1000000000u),
-		              (long)(until % 1000000000u) };
+		(long)(until % 1000000000u) };
 	struct timespec *limit = &t;
 	int before = errno;
 	int e;
@@ -41,10 +41,9 @@ int handoff__park(const struct handoff__place *place, uint32_t expected,
 		limit = NULL;
 	do
 		e = syscall(FUTEX_CALL, place->word, FUTEX_WAIT_BITSET,
-		            expected, limit, NULL,
-		            FUTEX_BITSET_MATCH_ANY) == 0
-		        ? 0
-		        : errno;
+		        expected, limit, NULL, FUTEX_BITSET_MATCH_ANY) == 0 ?
+		    0 :
+		    errno;
 	while (e == EINTR);
 	errno = before;
 	return e == ETIMEDOUT ? ETIMEDOUT : 0;
@@ -55,18 +54,18 @@ void handoff__unpark(const struct handoff__place *place, uint32_t n)
 	int before = errno;
 
 	syscall(FUTEX_CALL, place->word, FUTEX_WAKE,
-	        n > INT_MAX ? INT_MAX : (int)n, NULL, NULL, 0);
+	    n > INT_MAX ? INT_MAX : (int)n, NULL, NULL, 0);
 	errno = before;
 }
 
 int handoff__requeue(const struct handoff__place *from,
-                     const struct handoff__place *to)
+    const struct handoff__place *to)
 {
 	int before = errno;
 	/* Wakes none and moves all; the plain form, since the word has been
 	 * changed by the caller and nobody is waiting for a value. */
 	long moved = syscall(FUTEX_CALL, from->word, FUTEX_REQUEUE, 0,
-	                     (void *)(intptr_t)INT_MAX, to->word, 0);
+	    (void *)(intptr_t)INT_MAX, to->word, 0);
 
 	if (moved < 0)
 		handoff__unpark(from, HANDOFF__ALL);

@@ -15,7 +15,7 @@
 #define LAST_NS 1000000u
 
 int handoff__park(const struct handoff__place *place, uint32_t expected,
-                  uint64_t until)
+    uint64_t until)
 {
 	uint64_t nap = FIRST_NS;
 	int before = errno;
@@ -49,7 +49,7 @@ void handoff__unpark(const struct handoff__place *place, uint32_t n)
 
 /* Those who poll `from` see that it has changed. */
 int handoff__requeue(const struct handoff__place *from,
-                     const struct handoff__place *to)
+    const struct handoff__place *to)
 {
 	(void)from;
 	(void)to;

@@ -61,8 +61,8 @@ static void mix(unsigned char *to, size_t n)
 {
 	static _Atomic uint64_t calls;
 	uint64_t x = handoff__clock() ^ (uint64_t)getpid() << 32 ^
-	             (uint64_t)(uintptr_t)&x ^
-	             atomic_fetch_add(&calls, 1) * 0x9e3779b97f4a7c15u;
+	    (uint64_t)(uintptr_t)&x ^
+	    atomic_fetch_add(&calls, 1) * 0x9e3779b97f4a7c15u;
 
 	for (size_t i = 0; i < n; i++) {
 		x ^= x >> 33;
@@ -104,8 +104,8 @@ const volatile uint32_t *handoff__cpu_word(void)
 		const unsigned char *thread;
 
 		__asm__("mov %%fs:0, %0" : "=r"(thread));
-		return &((const struct rseq *)(const void *)(thread +
-		                                             __rseq_offset))
+		return &(
+		    (const struct rseq *)(const void *)(thread + __rseq_offset))
 		            ->cpu_id_start;
 	}
 #endif
@@ -120,9 +120,9 @@ unsigned handoff__cpus(void)
 	uint64_t now = handoff__clock();
 	unsigned n = atomic_load_explicit(&online, memory_order_relaxed);
 
-	if (n == 0 || now - atomic_load_explicit(&asked,
-	                                         memory_order_relaxed) >
-	                  1000000000u) {
+	if (n == 0 ||
+	    now - atomic_load_explicit(&asked, memory_order_relaxed) >
+	        1000000000u) {
 		long answer = sysconf(_SC_NPROCESSORS_ONLN);
 
 		n = answer > 0 ? (unsigned)answer : 1;
@@ -157,7 +157,7 @@ void handoff__warn(const char *line)
 	(void)ignored;
 }
 
-/* ---- Memory that reads as zero in a child ------------------------------- */
+/* ---- Memory that reads as zero in a child ------------------------------ */
 
 #ifndef MADV_WIPEONFORK
 /* A child's handler wipes what the kernel does not: all blocks, in a list
@@ -214,7 +214,7 @@ void *handoff__private_get(size_t bytes)
 void handoff__private_free(void *memory, size_t bytes)
 {
 	struct block *b = (struct block *)((unsigned char *)memory -
-	                                   offsetof(struct block, memory));
+	    offsetof(struct block, memory));
 	struct block **at = &blocks;
 
 	(void)bytes;
@@ -230,7 +230,7 @@ void handoff__private_free(void *memory, size_t bytes)
 void *handoff__private_get(size_t bytes)
 {
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-	                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
 		return NULL;
@@ -247,7 +247,7 @@ void handoff__private_free(void *memory, size_t bytes)
 }
 #endif
 
-/* ---- The end of a thread -------------------------------------------------- */
+/* ---- The end of a thread ----------------------------------------------- */
 
 static pthread_key_t end_key;
 static pthread_once_t end_once = PTHREAD_ONCE_INIT;
@@ -256,7 +256,7 @@ static int end_error;
 
 static void at_end(void *arg)
 {
-	atomic_load(&end_fn)(arg);
+	atomic_load (&end_fn)(arg);
 }
 
 static void make_key(void)

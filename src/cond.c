@@ -110,7 +110,7 @@
 
 #include <errno.h>
 
-/* ---- The state ------------------------------------------------------------- */
+/* ---- The state --------------------------------------------------------- */
 
 #define NUMBER_ONE 0x1u
 #define NUMBER 0xffffu
@@ -163,10 +163,10 @@ static struct handoff__place place_of(const struct handoff__cond *c)
 	const _Atomic uint32_t *half = (const _Atomic uint32_t *)&c->state;
 
 	return (struct handoff__place){ c->head.segment, c->head.id,
-		                        order.first ? half : half + 1 };
+		order.first ? half : half + 1 };
 }
 
-/* ---- What travels in the mutex's line -------------------------------------- */
+/* ---- What travels in the mutex's line ---------------------------------- */
 
 /* Which condition a signal is for, as far as it can be said in 32 bits. */
 static uint32_t who(const struct handoff__cond *c)
@@ -180,7 +180,7 @@ static uint32_t who(const struct handoff__cond *c)
  * the last is known, so that they count as ours.
  */
 static bool signalled(const struct handoff__cond *c,
-                      const struct handoff__mutex *m, uint64_t *seen)
+    const struct handoff__mutex *m, uint64_t *seen)
 {
 	/* Acquire: nothing that follows is looked at earlier; what must not be
 	 * missed has been ordered by the mutex's word (w6). */
@@ -195,7 +195,7 @@ static bool signalled(const struct handoff__cond *c,
 	return true;
 }
 
-/* ---- Waiting --------------------------------------------------------------- */
+/* ---- Waiting ----------------------------------------------------------- */
 
 struct waiter {
 	struct handoff__cond *c;
@@ -208,8 +208,8 @@ struct waiter {
 	bool is_marked;   /* w9 has something to do */
 	bool is_locked;   /* w8 has been done, with that result */
 	int locked;
-	bool woken;       /* a wake brought us here */
-	bool requeued;    /* may have been parked on the mutex instead */
+	bool woken;    /* a wake brought us here */
+	bool requeued; /* may have been parked on the mutex instead */
 };
 
 /* w2 */
@@ -221,7 +221,7 @@ static void remember(struct waiter *x, const struct handoff__held *held)
 
 	if (id != x->m->head.id)
 		atomic_store_explicit(&x->c->mutex, x->m->head.id,
-		                      memory_order_relaxed);
+		    memory_order_relaxed);
 	if (!(state & WAITED))
 		state = atomic_fetch_or(&x->c->state, WAITED);
 	x->seen = parkable(state);
@@ -244,6 +244,8 @@ static bool spin(struct waiter *x, struct handoff__self *self)
 		}
 		if (!handoff__wait_spin(&x->w, x->partner))
 			return false;
+		if (x->w.look && handoff__mutex_orphaned(x->m))
+			return true;
 	}
 }
 
@@ -263,7 +265,7 @@ static bool mark(struct waiter *x)
 			return false;
 		HANDOFF__POINT();
 	} while (!atomic_compare_exchange_weak(&x->c->state, &state,
-	                                       state + PARKED_ONE));
+	    state + PARKED_ONE));
 	x->marked = x->seen;
 	x->is_marked = true;
 	HANDOFF__POINT();
@@ -316,7 +318,7 @@ static bool signalled_before_mark(struct waiter *x, struct handoff__self *self)
 		return true;
 	x->is_locked = false;
 	handoff__mutex_release(x->m, self,
-	                       handoff__self_find(self, x->m->head.id));
+	    handoff__self_find(self, x->m->head.id));
 	return false;
 }
 
@@ -345,7 +347,7 @@ static bool unmark(struct waiter *x)
 		if ((parkable(state) ^ x->marked) & EPOCH || !parked(state))
 			return true;
 		taken = due(state) > 0 &&
-		        (x->woken || parkable(state) != x->marked);
+		    (x->woken || parkable(state) != x->marked);
 		left = state - PARKED_ONE;
 		if (taken || due(state) > parked(left))
 			left -= DUE_ONE;
@@ -365,8 +367,8 @@ static int leave(struct waiter *x, struct handoff__self *self, bool late)
 	if (x->is_marked)
 		atomic_store(&self->leaving, x->c);
 	handoff__self_is_at(&self->waiting, NULL);
-	e = x->is_locked ? x->locked
-	                 : handoff__mutex_relock(x->m, self, x->requeued);
+	e = x->is_locked ? x->locked :
+	                   handoff__mutex_relock(x->m, self, x->requeued);
 	if (x->is_marked) {
 		/* In this order, seen by a destroy: it finds us inside, or
 		 * has told us; pairs with handoff__threads_evict. */
@@ -381,11 +383,11 @@ static int leave(struct waiter *x, struct handoff__self *self, bool late)
 }
 
 int handoff_cond_wait_until(handoff_cond *cond, handoff_mutex *mutex,
-                            uint64_t deadline)
+    uint64_t deadline)
 {
 	struct handoff__self *self = handoff__self_known();
 	struct waiter x = { .c = (struct handoff__cond *)cond,
-		            .m = (struct handoff__mutex *)mutex };
+		.m = (struct handoff__mutex *)mutex };
 	struct handoff__place place;
 	uint32_t wakes = 0;
 	bool late;
@@ -417,7 +419,7 @@ int handoff_cond_wait(handoff_cond *cond, handoff_mutex *mutex)
 	return handoff_cond_wait_until(cond, mutex, HANDOFF_NEVER);
 }
 
-/* ---- Signalling without the mutex ------------------------------------------ */
+/* ---- Signalling without the mutex -------------------------------------- */
 
 static void wake_one_of(struct handoff__cond *c)
 {
@@ -442,15 +444,15 @@ static void wake_all_of(struct handoff__cond *c)
 	uint64_t state = atomic_load(&c->state);
 
 	HANDOFF__POINT();
-	while (!atomic_compare_exchange_weak(&c->state, &state,
-	                                     next_epoch(state)))
+	while (
+	    !atomic_compare_exchange_weak(&c->state, &state, next_epoch(state)))
 		;
 	HANDOFF__POINT();
 	if (parked(state) > 0)
 		handoff__unpark(&place, HANDOFF__ALL);
 }
 
-/* ---- Signalling by a holder of the mutex ------------------------------------ */
+/* ---- Signalling by a holder of the mutex ------------------------------- */
 
 /* r1: the result is how many to wake. */
 static uint32_t issue(struct handoff__cond *c, uint32_t signals)
@@ -465,8 +467,8 @@ static uint32_t issue(struct handoff__cond *c, uint32_t signals)
 		if (n == 0)
 			return 0;
 		HANDOFF__POINT();
-	} while (!atomic_compare_exchange_weak(
-	    &c->state, &state, next_number(state) + n * DUE_ONE));
+	} while (!atomic_compare_exchange_weak(&c->state, &state,
+	    next_number(state) + n * DUE_ONE));
 	HANDOFF__POINT();
 	return n;
 }
@@ -484,7 +486,7 @@ static void move_all(struct handoff__cond *c, struct handoff__mutex *m)
 			return;
 		HANDOFF__POINT();
 	} while (!atomic_compare_exchange_weak(&c->state, &state,
-	                                       next_epoch(state)));
+	    next_epoch(state)));
 	HANDOFF__POINT();
 	if (handoff__requeue(&from, &to))
 		atomic_fetch_or(&m->word, HANDOFF__WAITERS);
@@ -492,7 +494,7 @@ static void move_all(struct handoff__cond *c, struct handoff__mutex *m)
 }
 
 uint32_t handoff__cond_deliver(struct handoff__self *self, int i,
-                               struct handoff__place *place)
+    struct handoff__place *place)
 {
 	struct handoff__held *held = &self->held[i];
 	struct handoff__cond *c = handoff__held_cond(held);
@@ -503,8 +505,8 @@ uint32_t handoff__cond_deliver(struct handoff__self *self, int i,
 	HANDOFF__POINT();
 	if (count == HANDOFF__ALL) {
 		/* Relaxed: our own thread wrote it. */
-		move_all(c, atomic_load_explicit(&held->mutex,
-		                                 memory_order_relaxed));
+		move_all(c,
+		    atomic_load_explicit(&held->mutex, memory_order_relaxed));
 		return 0;
 	}
 	*place = place_of(c);
@@ -518,7 +520,7 @@ static void deliver_early(struct handoff__self *self, int i)
 	uint32_t wakes = handoff__cond_deliver(self, i, &place);
 
 	handoff__mutex_publish(atomic_load(&self->held[i].mutex),
-	                       &self->held[i]);
+	    &self->held[i]);
 	if (wakes != 0)
 		handoff__unpark(&place, wakes);
 }
@@ -545,8 +547,8 @@ static bool defer(struct handoff__cond *c, uint32_t signals)
 		before = NULL;
 	}
 	if (before && signals != HANDOFF__ALL)
-		signals = held->signals == HANDOFF__ALL ? HANDOFF__ALL
-		                                        : held->signals + 1;
+		signals = held->signals == HANDOFF__ALL ? HANDOFF__ALL :
+		                                          held->signals + 1;
 	handoff__held_signal(held, c, signals);
 	return true;
 }
@@ -576,7 +578,7 @@ int handoff_cond_broadcast(handoff_cond *cond)
 	return signal(cond, HANDOFF__ALL);
 }
 
-/* ---- Making and ending ------------------------------------------------------ */
+/* ---- Making and ending ------------------------------------------------- */
 
 int handoff_cond_init(handoff_cond *cond, const struct handoff_cond_attr *attr)
 {
@@ -591,8 +593,8 @@ int handoff_cond_init(handoff_cond *cond, const struct handoff_cond_attr *attr)
 		return EINVAL;
 	*c = (struct handoff__cond){
 		.head = { .attr = attr->policy,
-		          .segment = handoff__segment_of(c),
-		          .limit = (uint32_t)attr->wait_limit }
+		    .segment = handoff__segment_of(c),
+		    .limit = (uint32_t)attr->wait_limit }
 	};
 	handoff__random(&c->head.id, sizeof c->head.id);
 	c->head.tag = HANDOFF__TAG(HANDOFF__COND);
@@ -673,14 +675,14 @@ static int init_named(void *memory, size_t bytes, void *arg)
 }
 
 int handoff_cond_open(handoff_cond **cond, const char *name, unsigned flags,
-                      unsigned mode, const struct handoff_cond_attr *attr)
+    unsigned mode, const struct handoff_cond_attr *attr)
 {
 	struct handoff__wanted wanted = { .name = name,
-		                          .flags = flags,
-		                          .mode = mode,
-		                          .bytes = sizeof **cond,
-		                          .init = init_named,
-		                          .arg = (void *)(uintptr_t)attr };
+		.flags = flags,
+		.mode = mode,
+		.bytes = sizeof **cond,
+		.init = init_named,
+		.arg = (void *)(uintptr_t)attr };
 	void *object;
 	int e;
 

@@ -10,6 +10,6 @@
  * and r2 in cond.c).  The result, when it is not 0, is how many to wake at
  * *place after the release. */
 uint32_t handoff__cond_deliver(struct handoff__self *self, int i,
-                               struct handoff__place *place);
+    struct handoff__place *place);
 
 #endif

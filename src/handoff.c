@@ -30,15 +30,17 @@ const char *handoff_strerror(int result)
 		{ 0, "success" },
 		{ EBUSY, "held by somebody, or in use" },
 		{ ETIMEDOUT, "the deadline passed first" },
-		{ EOWNERDEAD, "locked, but the owner before ended while it "
-		              "held it: what it protects is suspect" },
+		{ EOWNERDEAD,
+		    "locked, but the owner before ended while it "
+		    "held it: what it protects is suspect" },
 		{ ENOTRECOVERABLE, "given up for good after its owner ended" },
 		{ EPERM, "not held by this thread" },
 		{ EDEADLK, "held by this thread already" },
 		{ EOVERFLOW, "the count would exceed its maximum" },
 		{ EINVAL, "not a valid argument or object" },
-		{ EPROTO, "not such an object: another kind, size, layout or "
-		          "machine, or a damaged or foreign file" },
+		{ EPROTO,
+		    "not such an object: another kind, size, layout or "
+		    "machine, or a damaged or foreign file" },
 		{ ENOENT, "no such name" },
 		{ EEXIST, "the name exists" },
 		{ EACCES, "no right to it" },

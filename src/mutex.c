@@ -67,23 +67,31 @@
 struct handoff__place handoff__mutex_place(const struct handoff__mutex *mutex)
 {
 	return (struct handoff__place){ mutex->head.segment, mutex->head.id,
-		                        &mutex->word };
+		&mutex->word };
 }
 
-/* ---- Taking ---------------------------------------------------------------- */
+/* ---- Taking ------------------------------------------------------------ */
+
+/* The CPU on which another thread last had the mutex, plus 1; 0: unknown. */
+static unsigned other_cpu(const struct handoff__mutex *m,
+    const struct handoff__self *self)
+{
+	/* Relaxed: a hint, right or stale. */
+	uint32_t last = atomic_load_explicit(&m->last, memory_order_relaxed);
+
+	return last >> 16 == self->who ? 0 : last & CPU;
+}
 
 /*
  * The word has just become ours.  The partner is who had it before, unless
  * that was us.
  */
 static struct handoff__held *hold(struct handoff__mutex *m,
-                                  struct handoff__self *self, bool dead)
+    struct handoff__self *self, bool dead)
 {
 	struct handoff__held *held = handoff__self_hold(self, m);
-	/* Relaxed: a hint, right or stale. */
-	uint32_t last = atomic_load_explicit(&m->last, memory_order_relaxed);
 
-	held->partner = last >> 16 == self->who ? 0 : (uint16_t)(last & CPU);
+	held->partner = (uint16_t)other_cpu(m, self);
 	held->dead = dead;
 	held->unstamped = true;
 	return held;
@@ -93,13 +101,12 @@ static struct handoff__held *hold(struct handoff__mutex *m,
  * Done beside an exchange on the same line, before a spinning waiter can take
  * the line away. */
 static void stamp(struct handoff__mutex *m, const struct handoff__self *self,
-                  struct handoff__held *held)
+    struct handoff__held *held)
 {
 	/* Relaxed: a hint. */
 	atomic_store_explicit(&m->last,
-	                      (uint32_t)self->who << 16 |
-	                          (handoff__self_cpu(self) & CPU),
-	                      memory_order_relaxed);
+	    (uint32_t)self->who << 16 | (handoff__self_cpu(self) & CPU),
+	    memory_order_relaxed);
 	held->unstamped = false;
 }
 
@@ -109,7 +116,7 @@ static void stamp(struct handoff__mutex *m, const struct handoff__self *self,
  * WAITERS for one that has parked, else 0.
  */
 static int take(struct handoff__mutex *m, struct handoff__self *self,
-                uint32_t waited, uint32_t *seen)
+    uint32_t waited, uint32_t *seen)
 {
 	uint32_t v = atomic_load(&m->word);
 
@@ -122,7 +129,7 @@ static int take(struct handoff__mutex *m, struct handoff__self *self,
 		if (owner == HANDOFF__GONE)
 			mine |= HANDOFF__DEAD;
 		else if (owner != HANDOFF__FREE &&
-		         !(owner == HANDOFF__RESERVED && waited))
+		    !(owner == HANDOFF__RESERVED && waited))
 			break;
 		HANDOFF__POINT();
 		if (atomic_compare_exchange_weak(&m->word, &v, mine)) {
@@ -142,7 +149,7 @@ static int take(struct handoff__mutex *m, struct handoff__self *self,
  * and somebody else may now live under its token.
  */
 static int recover(struct handoff__mutex *m, struct handoff__self *self,
-                   uint32_t waited, uint32_t seen)
+    uint32_t waited, uint32_t seen)
 {
 	uint32_t owner = seen & HANDOFF__OWNER;
 	uint32_t v;
@@ -154,8 +161,7 @@ static int recover(struct handoff__mutex *m, struct handoff__self *self,
 	HANDOFF__POINT();
 	v = atomic_load(&m->word);
 	while (!taken && (v & HANDOFF__OWNER) == owner)
-		taken = atomic_compare_exchange_weak(
-		    &m->word, &v,
+		taken = atomic_compare_exchange_weak(&m->word, &v,
 		    self->token | HANDOFF__DEAD | (v & HANDOFF__WAITERS) |
 		        waited);
 	HANDOFF__POINT();
@@ -165,14 +171,7 @@ static int recover(struct handoff__mutex *m, struct handoff__self *self,
 	return taken ? EOWNERDEAD : EBUSY;
 }
 
-/* ---- Waiting --------------------------------------------------------------- */
-
-/* The CPU on which the owner was when it locked, plus 1. */
-static unsigned owner_cpu(const struct handoff__mutex *m)
-{
-	/* Relaxed: a hint. */
-	return atomic_load_explicit(&m->last, memory_order_relaxed) & CPU;
-}
+/* ---- Waiting ----------------------------------------------------------- */
 
 /*
  * Marks and parks.  EBUSY: look again, as one that has parked if *waited says
@@ -180,7 +179,7 @@ static unsigned owner_cpu(const struct handoff__mutex *m)
  * whether the owner lives.
  */
 static int park(struct handoff__mutex *m, struct handoff__self *self,
-                struct handoff__wait *w, uint32_t *waited, uint32_t seen)
+    struct handoff__wait *w, uint32_t *waited, uint32_t seen)
 {
 	struct handoff__place place = handoff__mutex_place(m);
 	uint32_t marked = seen | HANDOFF__WAITERS;
@@ -223,13 +222,12 @@ static int give_up(struct handoff__mutex *m, struct handoff__self *self)
 		if (e != EBUSY)
 			return e;
 	} while (!(v & HANDOFF__WAITERS) &&
-	         !atomic_compare_exchange_weak(&m->word, &v,
-	                                       v | HANDOFF__WAITERS));
+	    !atomic_compare_exchange_weak(&m->word, &v, v | HANDOFF__WAITERS));
 	return ETIMEDOUT;
 }
 
 static int wait_for(struct handoff__mutex *m, struct handoff__self *self,
-                    uint32_t waited, uint64_t deadline)
+    uint32_t waited, uint64_t deadline)
 {
 	struct handoff__wait w;
 	uint32_t seen;
@@ -242,9 +240,10 @@ static int wait_for(struct handoff__mutex *m, struct handoff__self *self,
 			e = EDEADLK;
 			break;
 		}
-		if (handoff__wait_spin(&w, owner_cpu(m)))
-			continue;
-		e = park(m, self, &w, &waited, seen);
+		if (handoff__wait_spin(&w, other_cpu(m, self)))
+			e = w.look ? recover(m, self, waited, seen) : EBUSY;
+		else
+			e = park(m, self, &w, &waited, seen);
 		if (e == ETIMEDOUT)
 			e = give_up(m, self);
 		if (e != EBUSY)
@@ -255,7 +254,7 @@ static int wait_for(struct handoff__mutex *m, struct handoff__self *self,
 }
 
 static int lock_slowly(struct handoff__mutex *m, uint32_t waited,
-                       uint64_t deadline)
+    uint64_t deadline)
 {
 	struct handoff__self *self;
 	int e = handoff__self_begin();
@@ -273,7 +272,7 @@ static int lock_slowly(struct handoff__mutex *m, uint32_t waited,
 }
 
 int handoff__mutex_relock(struct handoff__mutex *mutex,
-                          struct handoff__self *self, bool requeued)
+    struct handoff__self *self, bool requeued)
 {
 	uint32_t v = atomic_load(&mutex->word);
 
@@ -285,7 +284,7 @@ int handoff__mutex_relock(struct handoff__mutex *mutex,
 		return 0;
 	}
 	return lock_slowly(mutex, requeued ? HANDOFF__WAITERS : 0,
-	                   HANDOFF_NEVER);
+	    HANDOFF_NEVER);
 }
 
 static inline int lock_until(handoff_mutex *mutex, uint64_t deadline)
@@ -318,7 +317,7 @@ int handoff_mutex_lock_until(handoff_mutex *mutex, uint64_t deadline)
 
 /* A try that fails asks after the owner once a millisecond at the most. */
 static int try_recover(struct handoff__mutex *m, struct handoff__self *self,
-                       uint32_t seen)
+    uint32_t seen)
 {
 	uint32_t ms = (uint32_t)(handoff__clock() / 1000000u);
 
@@ -347,25 +346,24 @@ int handoff_mutex_trylock(handoff_mutex *mutex)
 	return e == EBUSY ? try_recover(m, self, seen) : e;
 }
 
-/* ---- Giving back ------------------------------------------------------------- */
+/* ---- Giving back ------------------------------------------------------- */
 
 void handoff__mutex_publish(struct handoff__mutex *mutex,
-                            struct handoff__held *held)
+    struct handoff__held *held)
 {
 	/* Relaxed, both: only holders write it; a waiter that must not miss it
 	 * looks at the word first, which we exchange later (cond.c, w6). */
-	uint64_t signals =
-	    atomic_load_explicit(&mutex->signals, memory_order_relaxed);
+	uint64_t signals = atomic_load_explicit(&mutex->signals,
+	    memory_order_relaxed);
 
 	atomic_store_explicit(&mutex->signals,
-	                      (uint64_t)held->publish << 32 |
-	                          (uint32_t)(signals + 1),
-	                      memory_order_relaxed);
+	    (uint64_t)held->publish << 32 | (uint32_t)(signals + 1),
+	    memory_order_relaxed);
 	held->publish = 0;
 }
 
 void handoff__mutex_release(struct handoff__mutex *mutex,
-                            struct handoff__self *self, int i)
+    struct handoff__self *self, int i)
 {
 	/* Read before the exchange: afterwards the mutex may be gone. */
 	struct handoff__place place = handoff__mutex_place(mutex);
@@ -458,10 +456,10 @@ void handoff__mutex_gone(struct handoff__mutex *mutex)
 		handoff__unpark(&place, 1);
 }
 
-/* ---- Making and ending ------------------------------------------------------ */
+/* ---- Making and ending ------------------------------------------------- */
 
 int handoff_mutex_init(handoff_mutex *mutex,
-                       const struct handoff_mutex_attr *attr)
+    const struct handoff_mutex_attr *attr)
 {
 	struct handoff__mutex *m = (struct handoff__mutex *)mutex;
 	struct handoff_mutex_attr defaults = { sizeof defaults, 0, 0, 0 };
@@ -477,7 +475,7 @@ int handoff_mutex_init(handoff_mutex *mutex,
 	if (segment == 0 && (attr->flags & HANDOFF_ROBUST))
 		return ENOTSUP;
 	*m = (struct handoff__mutex){ .head = { .attr = attr->policy,
-		                                .segment = segment } };
+		                          .segment = segment } };
 	m->head.limit = (uint32_t)attr->wait_limit;
 	handoff__random(&m->head.id, sizeof m->head.id);
 	m->head.tag = HANDOFF__TAG(HANDOFF__MUTEX);
@@ -512,14 +510,14 @@ static int init_named(void *memory, size_t bytes, void *arg)
 }
 
 int handoff_mutex_open(handoff_mutex **mutex, const char *name, unsigned flags,
-                       unsigned mode, const struct handoff_mutex_attr *attr)
+    unsigned mode, const struct handoff_mutex_attr *attr)
 {
 	struct handoff__wanted wanted = { .name = name,
-		                          .flags = flags,
-		                          .mode = mode,
-		                          .bytes = sizeof **mutex,
-		                          .init = init_named,
-		                          .arg = (void *)(uintptr_t)attr };
+		.flags = flags,
+		.mode = mode,
+		.bytes = sizeof **mutex,
+		.init = init_named,
+		.arg = (void *)(uintptr_t)attr };
 	void *object;
 	int e;
 

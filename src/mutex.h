@@ -14,16 +14,16 @@ static inline bool handoff__mutex_valid(const struct handoff__mutex *mutex)
  * the line from its owner.  `requeued`: this thread may have been parked on
  * the mutex and must not lose the mark of others. */
 int handoff__mutex_relock(struct handoff__mutex *mutex,
-                          struct handoff__self *self, bool requeued);
+    struct handoff__self *self, bool requeued);
 
 /* Moves the signals that travel in the mutex's line, for held->publish. */
 void handoff__mutex_publish(struct handoff__mutex *mutex,
-                            struct handoff__held *held);
+    struct handoff__held *held);
 
 /* Unlocks the i-th lock that this thread holds: signals move, if they are to,
  * and the word is exchanged. */
 void handoff__mutex_release(struct handoff__mutex *mutex,
-                            struct handoff__self *self, int i);
+    struct handoff__self *self, int i);
 
 /* Whether somebody holds the mutex, or it is lost: one cannot tell whether
  * signals are about to move. */

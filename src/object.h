@@ -14,7 +14,7 @@
 
 #include <assert.h>
 
-/* ---- What every object begins with --------------------------------------- */
+/* ---- What every object begins with ------------------------------------- */
 
 /* Moves when any layout or the meaning of any field does. */
 #define HANDOFF__LAYOUT 1u
@@ -48,7 +48,7 @@ struct handoff__head {
 	uint32_t spare;
 };
 
-#define HANDOFF__POLICY 0x3u        /* an enum handoff_policy */
+#define HANDOFF__POLICY 0x3u         /* an enum handoff_policy */
 #define HANDOFF__ATTR_RECURSIVE 0x4u /* mutex; not made by this version */
 #define HANDOFF__ATTR_CHECKED 0x8u   /* mutex; not made by this version */
 #define HANDOFF__ATTR_UNFAIR 0x10u   /* mutex; not made by this version */
@@ -61,7 +61,7 @@ struct handoff__statistics {
 	_Atomic uint32_t longest; /* us */
 };
 
-/* ---- Tokens, and words that name an owner -------------------------------- */
+/* ---- Tokens, and words that name an owner ------------------------------ */
 
 /* A process draws 30 random bits; these are no process. */
 #define HANDOFF__FREE 0u
@@ -73,7 +73,7 @@ struct handoff__statistics {
 #define HANDOFF__DEAD 0x40000000u    /* told EOWNERDEAD; alone: for ever */
 #define HANDOFF__WAITERS 0x80000000u /* somebody may be parked */
 
-/* ---- Segment -------------------------------------------------------------- */
+/* ---- Segment ----------------------------------------------------------- */
 
 #define HANDOFF__MAGIC 0x3146464f444e4148u /* "HANDOFF1", little-endian */
 #define HANDOFF__ORDER 0x01020304u
@@ -102,7 +102,7 @@ struct handoff__segment_header {
 	struct handoff__peer peers[HANDOFF__PEERS]; /* not used yet */
 };
 
-/* ---- Mutex ---------------------------------------------------------------- */
+/* ---- Mutex ------------------------------------------------------------- */
 
 struct handoff__mutex {
 	struct handoff__head head;
@@ -113,7 +113,7 @@ struct handoff__mutex {
 	struct handoff__statistics statistics;
 };
 
-/* ---- Condition ------------------------------------------------------------ */
+/* ---- Condition --------------------------------------------------------- */
 
 struct handoff__cond {
 	struct handoff__head head;
@@ -123,7 +123,7 @@ struct handoff__cond {
 	uint32_t spare;
 };
 
-/* ---- Kinds to come: their layouts are fixed, their code is not here -------- */
+/* ---- Kinds to come: their layouts are fixed, their code is not here ---- */
 
 struct handoff__sem {
 	struct handoff__head head;
@@ -155,7 +155,7 @@ struct handoff__word {
 
 struct handoff__rwlock {
 	struct handoff__head head;
-	_Atomic uint32_t word;    /* the writer's, as a mutex's */
+	_Atomic uint32_t word; /* the writer's, as a mutex's */
 	_Atomic uint32_t last;
 	_Atomic uint32_t readers; /* parked readers' own word */
 	_Atomic uint32_t others;  /* readers beyond the slots */
@@ -210,27 +210,28 @@ struct handoff__gate {
 	struct handoff__statistics statistics;
 	uint32_t largest; /* bytes of a call or a reply */
 	unsigned char spare[8];
-	_Alignas(64) _Atomic uint32_t turn; /* state | MARK: one line each way */
+	_Alignas(64) _Atomic uint32_t
+	    turn; /* state | MARK: one line each way */
 	_Atomic uint32_t last;
 	uint32_t call_bytes;
 	uint32_t reply_bytes;
 };
 
-/* ---- What must never change ------------------------------------------------ */
+/* ---- What must never change -------------------------------------------- */
 
-#define HANDOFF__AT(type, field, offset) \
-	static_assert(offsetof(struct type, field) == (offset), #type "." #field)
-#define HANDOFF__SIZE(type, size)                                \
-	static_assert(sizeof(struct type) == (size) &&           \
-	                  (size) % 64 == 0 &&                    \
-	                  (size) % _Alignof(struct type) == 0, \
-	              #type)
+#define HANDOFF__AT(type, field, offset)                        \
+	static_assert(offsetof(struct type, field) == (offset), \
+	    #type "." #field)
+#define HANDOFF__SIZE(type, size)                                          \
+	static_assert(sizeof(struct type) == (size) && (size) % 64 == 0 && \
+	        (size) % _Alignof(struct type) == 0,                       \
+	    #type)
 
 HANDOFF__AT(handoff__head, segment, 16);
 HANDOFF__AT(handoff__head, limit, 24);
 static_assert(sizeof(struct handoff__head) == 32, "handoff__head");
 static_assert(sizeof(struct handoff__segment_header) == HANDOFF__HEADER,
-              "handoff__segment_header");
+    "handoff__segment_header");
 HANDOFF__AT(handoff__segment_header, kind, 16);
 HANDOFF__AT(handoff__segment_header, bytes, 24);
 HANDOFF__AT(handoff__segment_header, id, 40);

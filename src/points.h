@@ -13,10 +13,10 @@ extern void (*handoff__point_hook)(void);
 /* 0: no wait looks again by itself, so that a lost wake is a hang. */
 extern int handoff__slices;
 
-#define HANDOFF__POINT()                          \
-	do {                                      \
-		if (handoff__point_hook)          \
-			handoff__point_hook();    \
+#define HANDOFF__POINT()                       \
+	do {                                   \
+		if (handoff__point_hook)       \
+			handoff__point_hook(); \
 	} while (0)
 #else
 #define HANDOFF__POINT() ((void)0)

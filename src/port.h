@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- The machine and this thread (system.c) ----------------------------- */
+/* ---- The machine and this thread (system.c) ---------------------------- */
 
 /* ns on a clock that never goes back and is the same in all processes. */
 uint64_t handoff__clock(void);
@@ -51,7 +51,7 @@ const char *handoff__setting(const char *name);
 /* Tells whoever runs the program, once; where to is the port's choice. */
 void handoff__warn(const char *line);
 
-/* ---- Memory and threads (system.c) -------------------------------------- */
+/* ---- Memory and threads (system.c) ------------------------------------- */
 
 /* `bytes` of zeroes, of this process alone, which read as zero again in a
  * child made by fork, however it was made; NULL if there are none. */
@@ -62,7 +62,7 @@ void handoff__private_free(void *memory, size_t bytes);
  * call of the same thread replaces `arg`; `fn` is always the same. */
 int handoff__at_thread_end(void (*fn)(void *arg), void *arg);
 
-/* ---- Parking (park_*.c) -------------------------------------------------- */
+/* ---- Parking (park_*.c) ------------------------------------------------ */
 
 /* Where one parks: a word in shared memory, and its name for systems that
  * cannot use its address: the id of its segment (0: plain memory) and a key
@@ -78,7 +78,7 @@ struct handoff__place {
  * no reason at all.  ETIMEDOUT: the clock has reached `until`, and no wake was
  * used up.  Signal handlers run meanwhile and end nothing. */
 int handoff__park(const struct handoff__place *place, uint32_t expected,
-                  uint64_t until);
+    uint64_t until);
 
 /* Wakes up to `n` of those parked there, those first who have been parked
  * longest, as far as their priorities are equal.  The memory may be gone already: then
@@ -90,9 +90,9 @@ void handoff__unpark(const struct handoff__place *place, uint32_t n);
  * park returns when they are woken there.  1 if there was anyone, else 0.  A
  * port that cannot do so wakes them all and returns 0. */
 int handoff__requeue(const struct handoff__place *from,
-                     const struct handoff__place *to);
+    const struct handoff__place *to);
 
-/* ---- Named memory (map.c) ------------------------------------------------ */
+/* ---- Named memory (map.c) ---------------------------------------------- */
 
 /* One mapped file.  `name` is a valid name without its slash, here and in all
  * that follows. */
@@ -101,12 +101,12 @@ struct handoff__map;
 /* Maps what stands at `name`, shared and writable.  ENOENT; EACCES; EPROTO:
  * not a plain file, or shorter than `least`. */
 int handoff__map_open(struct handoff__map **map, const char *name,
-                      size_t least);
+    size_t least);
 
 /* Makes `bytes` of zeroes that nobody can open yet, with exactly `mode` and
  * with memory reserved for all of it.  ENOSPC. */
 int handoff__map_create(struct handoff__map **map, const char *name,
-                        uint64_t bytes, unsigned mode);
+    uint64_t bytes, unsigned mode);
 
 /* Gives what was created its name, at once and whole.  EEXIST: the name is
  * taken; the map is as before. */
@@ -117,7 +117,7 @@ int handoff__map_leads(const struct handoff__map *map, const char *name);
 
 /* 1 if both are the same file. */
 int handoff__map_same(const struct handoff__map *a,
-                      const struct handoff__map *b);
+    const struct handoff__map *b);
 
 /* 1 if the file belongs to this user or to the system's. */
 int handoff__map_ours(const struct handoff__map *map);
@@ -140,7 +140,7 @@ int handoff__map_list(int (*fn)(const char *name, void *ctx), void *ctx);
  * long.  EPROTO: not a plain file, or shorter. */
 int handoff__map_peek(const char *name, void *buffer, size_t n);
 
-/* ---- Life (life.c) ------------------------------------------------------- */
+/* ---- Life (life.c) ----------------------------------------------------- */
 
 /*
  * A process that has joined a map as `token` is known there as living until

@@ -89,7 +89,7 @@ uint64_t handoff__segment_of(const void *object)
 	return id;
 }
 
-/* ---- Life ---------------------------------------------------------------- */
+/* ---- Life -------------------------------------------------------------- */
 
 int handoff__segment_join(struct handoff__open *open, uint32_t token)
 {
@@ -151,7 +151,7 @@ void handoff__dead_end(uint64_t segment, uint32_t token)
 	handoff__process_unlock();
 }
 
-/* ---- The public part ------------------------------------------------------ */
+/* ---- The public part --------------------------------------------------- */
 
 void *handoff_segment_memory(handoff_segment *segment)
 {
@@ -188,7 +188,7 @@ int handoff_close(void *object)
 	} else if (open->opens > 1) {
 		open->opens--;
 	} else if (handoff__threads_in(open->header,
-	                               HANDOFF__HEADER + open->bytes)) {
+	               HANDOFF__HEADER + open->bytes)) {
 		e = EBUSY;
 	} else {
 		handoff__segment_remove(open);
@@ -234,7 +234,7 @@ int handoff_unlink(const char *name)
 	return e != 0 ? e : handoff__map_unlink(name);
 }
 
-/* ---- Listing ------------------------------------------------------------- */
+/* ---- Listing ----------------------------------------------------------- */
 
 struct listing {
 	int (*fn)(const char *name, uint32_t kind, uint64_t bytes, void *ctx);
@@ -263,8 +263,8 @@ static int list_one(const char *name, void *ctx)
 }
 
 int handoff_list(int (*fn)(const char *name, uint32_t kind, uint64_t bytes,
-                           void *ctx),
-                 void *ctx)
+                     void *ctx),
+    void *ctx)
 {
 	struct listing l = { fn, ctx };
 

@@ -43,16 +43,16 @@ int handoff__name(const char **name);
 /* Opens or makes a segment; on success *found is in the list, opened once
  * more.  Errors: as handoff_segment_open. */
 int handoff__segment_get(struct handoff__open **found,
-                         const struct handoff__wanted *wanted);
+    const struct handoff__wanted *wanted);
 
 /* Opens or makes a segment that holds one object, `bytes` of `kind`, and sees
  * that it holds one. */
 int handoff__object_open(void **object, struct handoff__wanted *wanted,
-                         enum handoff__kind kind);
+    enum handoff__kind kind);
 
 /* Whether a header, and a file of that size, is a segment of this version. */
 bool handoff__header_valid(const struct handoff__segment_header *header,
-                           uint64_t file);
+    uint64_t file);
 
 /* The id of the segment of this process in which `object` lies; 0: none. */
 uint64_t handoff__segment_of(const void *object);

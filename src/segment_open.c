@@ -22,7 +22,7 @@
 
 #define ATTEMPTS 1000
 
-/* ---- What is valid ------------------------------------------------------- */
+/* ---- What is valid ----------------------------------------------------- */
 
 int handoff__name(const char **name)
 {
@@ -46,14 +46,14 @@ int handoff__name(const char **name)
 }
 
 bool handoff__header_valid(const struct handoff__segment_header *header,
-                           uint64_t file)
+    uint64_t file)
 {
 	return header->magic == HANDOFF__MAGIC &&
-	       header->order == HANDOFF__ORDER &&
-	       header->layout == HANDOFF__LAYOUT &&
-	       header->header == HANDOFF__HEADER && header->id != 0 &&
-	       header->bytes > 0 && header->total == file &&
-	       header->bytes == header->total - HANDOFF__HEADER;
+	    header->order == HANDOFF__ORDER &&
+	    header->layout == HANDOFF__LAYOUT &&
+	    header->header == HANDOFF__HEADER && header->id != 0 &&
+	    header->bytes > 0 && header->total == file &&
+	    header->bytes == header->total - HANDOFF__HEADER;
 }
 
 static int check_wanted(struct handoff__wanted *wanted)
@@ -74,7 +74,7 @@ static int check_wanted(struct handoff__wanted *wanted)
 /* ---- An existing segment ----------------------------------------------- */
 
 static struct handoff__open *new_open(struct handoff__map *map,
-                                      const struct handoff__wanted *wanted)
+    const struct handoff__wanted *wanted)
 {
 	struct handoff__open *open = calloc(1, sizeof *open);
 
@@ -91,7 +91,7 @@ static struct handoff__open *new_open(struct handoff__map *map,
 }
 
 static int acceptable(const struct handoff__map *map,
-                      const struct handoff__wanted *wanted)
+    const struct handoff__wanted *wanted)
 {
 	/* A copy: others may write to the header while it is checked. */
 	struct handoff__segment_header header;
@@ -110,7 +110,7 @@ static int acceptable(const struct handoff__map *map,
 /* With the process locked.  EAGAIN: the name led away meanwhile.  The map is
  * used up unless the result is an error. */
 static int adopt(struct handoff__open **found, struct handoff__map *map,
-                 const struct handoff__wanted *wanted)
+    const struct handoff__wanted *wanted)
 {
 	struct handoff__open *open = handoff__segment_same(map);
 	int e;
@@ -139,7 +139,7 @@ static int adopt(struct handoff__open **found, struct handoff__map *map,
 }
 
 static int open_existing(struct handoff__open **found,
-                         const struct handoff__wanted *wanted, bool *again)
+    const struct handoff__wanted *wanted, bool *again)
 {
 	struct handoff__map *map;
 	int e = handoff__map_open(&map, wanted->name, HANDOFF__HEADER);
@@ -159,10 +159,10 @@ static int open_existing(struct handoff__open **found,
 	return e;
 }
 
-/* ---- A new segment ---------------------------------------------------------- */
+/* ---- A new segment ----------------------------------------------------- */
 
 static void fill_header(struct handoff__segment_header *header,
-                        const struct handoff__wanted *wanted)
+    const struct handoff__wanted *wanted)
 {
 	header->magic = HANDOFF__MAGIC;
 	header->order = HANDOFF__ORDER;
@@ -179,13 +179,12 @@ static void fill_header(struct handoff__segment_header *header,
 /* Maps a nameless segment, joins it and puts it into the list, so that init
  * can make objects in it. */
 static int prepare(struct handoff__open **made,
-                   const struct handoff__wanted *wanted)
+    const struct handoff__wanted *wanted)
 {
 	struct handoff__map *map;
 	struct handoff__open *open;
 	int e = handoff__map_create(&map, wanted->name,
-	                            HANDOFF__HEADER + (uint64_t)wanted->bytes,
-	                            wanted->mode);
+	    HANDOFF__HEADER + (uint64_t)wanted->bytes, wanted->mode);
 
 	if (e != 0)
 		return e;
@@ -210,7 +209,7 @@ static int prepare(struct handoff__open **made,
 
 /* Sets *again if somebody else's segment has got the name. */
 static int create(struct handoff__open **found,
-                  const struct handoff__wanted *wanted, bool *again)
+    const struct handoff__wanted *wanted, bool *again)
 {
 	struct handoff__open *open;
 	int e;
@@ -222,8 +221,8 @@ static int create(struct handoff__open **found,
 		return e;
 	HANDOFF__POINT();
 	if (wanted->init)
-		e = wanted->init(
-		    handoff_segment_memory((handoff_segment *)open->header),
+		e = wanted->init(handoff_segment_memory(
+		                     (handoff_segment *)open->header),
 		    wanted->bytes, wanted->arg);
 	HANDOFF__POINT();
 	if (e == 0) {
@@ -234,7 +233,7 @@ static int create(struct handoff__open **found,
 	if (e != 0) {
 		/* Locked in init and never seen by anybody. */
 		handoff__self_forget(open->header,
-		                     HANDOFF__HEADER + open->bytes);
+		    HANDOFF__HEADER + open->bytes);
 		handoff__process_lock();
 		handoff__segment_remove(open);
 		handoff__segment_discard(open);
@@ -246,7 +245,7 @@ static int create(struct handoff__open **found,
 }
 
 int handoff__segment_get(struct handoff__open **found,
-                         const struct handoff__wanted *asked)
+    const struct handoff__wanted *asked)
 {
 	struct handoff__wanted wanted = *asked;
 	bool again;
@@ -260,9 +259,9 @@ int handoff__segment_get(struct handoff__open **found,
 			if (e == 0)
 				handoff_close((*found)->header);
 			if (e != ENOENT && !again)
-				return e == 0 || e == EPROTO || e == EACCES
-				           ? EEXIST
-				           : e;
+				return e == 0 || e == EPROTO || e == EACCES ?
+				    EEXIST :
+				    e;
 		} else if (e == 0) {
 			return 0;
 		}
@@ -275,11 +274,11 @@ int handoff__segment_get(struct handoff__open **found,
 	return e != 0 ? e : EAGAIN;
 }
 
-/* ---- The public part ---------------------------------------------------- */
+/* ---- The public part --------------------------------------------------- */
 
 int handoff_segment_open(handoff_segment **segment, const char *name,
-                         unsigned flags, unsigned mode,
-                         const struct handoff_segment_options *options)
+    unsigned flags, unsigned mode,
+    const struct handoff_segment_options *options)
 {
 	struct handoff__wanted wanted;
 	struct handoff__open *open;
@@ -291,10 +290,8 @@ int handoff_segment_open(handoff_segment **segment, const char *name,
 	if (!options || options->size != sizeof *options ||
 	    options->kind >= HANDOFF__KIND_OURS)
 		return EINVAL;
-	wanted = (struct handoff__wanted){ name,          flags,
-		                           mode,          options->kind,
-		                           options->bytes, options->init,
-		                           options->arg };
+	wanted = (struct handoff__wanted){ name, flags, mode, options->kind,
+		options->bytes, options->init, options->arg };
 	e = handoff__segment_get(&open, &wanted);
 	if (e == 0)
 		*segment = (handoff_segment *)open->header;
@@ -302,7 +299,7 @@ int handoff_segment_open(handoff_segment **segment, const char *name,
 }
 
 int handoff__object_open(void **object, struct handoff__wanted *wanted,
-                         enum handoff__kind kind)
+    enum handoff__kind kind)
 {
 	struct handoff__open *open;
 	const struct handoff__head *head;

@@ -43,8 +43,8 @@ _Thread_local struct handoff__self *handoff__self_pointer;
 static struct process *process(void)
 {
 	/* Acquire pairs with the exchange below: the block is mapped. */
-	struct process *p =
-	    atomic_load_explicit(&the_process, memory_order_acquire);
+	struct process *p = atomic_load_explicit(&the_process,
+	    memory_order_acquire);
 	struct process *none = NULL;
 
 	if (p)
@@ -60,7 +60,7 @@ static struct process *process(void)
 static struct handoff__place lock_place(struct process *p)
 {
 	return (struct handoff__place){ 0, (uint64_t)(uintptr_t)&p->lock,
-		                        &p->lock };
+		&p->lock };
 }
 
 int handoff__process_lock(void)
@@ -122,7 +122,7 @@ static int draw(struct process *p)
 	return e;
 }
 
-/* ---- The thread ---------------------------------------------------------- */
+/* ---- The thread -------------------------------------------------------- */
 
 /* This thread ends: what it still holds is GONE, and its block goes. */
 static void end(void *arg)
@@ -143,8 +143,7 @@ static void end(void *arg)
 		handoff__process_unlock();
 		if (self->held != self->first)
 			handoff__private_free(self->held,
-			                      self->capacity *
-			                          sizeof *self->held);
+			    self->capacity * sizeof *self->held);
 	}
 	handoff__private_free(self, sizeof *self);
 }
@@ -185,10 +184,10 @@ int handoff__self_begin(void)
 		self->token = p->token;
 	}
 	handoff__process_unlock();
-	return e;
+	return e == 0 || e == ENOMEM ? e : EAGAIN;
 }
 
-/* ---- What a thread holds --------------------------------------------------- */
+/* ---- What a thread holds ----------------------------------------------- */
 
 int handoff__self_grow(struct handoff__self *self)
 {
@@ -229,8 +228,7 @@ void handoff__self_fill(struct handoff__self *self, uint32_t i, uint32_t last)
 	hole->partner = top->partner;
 	hole->dead = top->dead;
 	hole->unstamped = top->unstamped;
-	atomic_store_explicit(
-	    &hole->mutex,
+	atomic_store_explicit(&hole->mutex,
 	    atomic_load_explicit(&top->mutex, memory_order_relaxed),
 	    memory_order_relaxed);
 }
@@ -259,14 +257,14 @@ static bool holds(struct handoff__self *self, const void *from, size_t bytes)
 	    within(atomic_load(&self->locking), from, bytes))
 		return true;
 	/* Acquire pairs with hold and drop. */
-	for (uint32_t n = atomic_load_explicit(&self->count,
-	                                       memory_order_acquire);
+	for (uint32_t n =
+	         atomic_load_explicit(&self->count, memory_order_acquire);
 	     n-- > 0;) {
 		const struct handoff__held *held = &self->held[n];
 
 		if (within(atomic_load_explicit(&held->mutex,
-		                                memory_order_relaxed),
-		           from, bytes) ||
+		               memory_order_relaxed),
+		        from, bytes) ||
 		    within(handoff__held_cond(held), from, bytes))
 			return true;
 	}

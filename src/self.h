@@ -19,22 +19,22 @@ struct handoff__held {
 	_Atomic(struct handoff__cond *) cond; /* to be signalled at release */
 	uint64_t id;
 	uint32_t signals; /* how many; HANDOFF__ALL: a broadcast */
-	uint32_t publish; /* moves the mutex's signals at release; 0: does not */
+	uint32_t
+	    publish; /* moves the mutex's signals at release; 0: does not */
 	uint16_t partner; /* CPU + 1 of the thread that had it */
 	bool dead;        /* EOWNERDEAD was told */
 	bool unstamped;   /* the mutex does not say yet where we run */
 };
 
 /* Relaxed, both: a thread's own; others only compare the address. */
-static inline struct handoff__cond *
-handoff__held_cond(const struct handoff__held *held)
+static inline struct handoff__cond *handoff__held_cond(
+    const struct handoff__held *held)
 {
 	return atomic_load_explicit(&held->cond, memory_order_relaxed);
 }
 
 static inline void handoff__held_signal(struct handoff__held *held,
-                                        struct handoff__cond *cond,
-                                        uint32_t signals)
+    struct handoff__cond *cond, uint32_t signals)
 {
 	held->signals = signals;
 	atomic_store_explicit(&held->cond, cond, memory_order_relaxed);
@@ -78,7 +78,7 @@ int handoff__self_grow(struct handoff__self *self);
 
 /* The index of what this thread holds with that id, or -1. */
 static inline int handoff__self_find(const struct handoff__self *self,
-                                     uint64_t id)
+    uint64_t id)
 {
 	uint32_t i = atomic_load_explicit(&self->count, memory_order_relaxed);
 
@@ -95,8 +95,9 @@ static inline uint32_t handoff__self_cpu(const struct handoff__self *self)
 }
 
 /* Notes a lock that has just been taken; there is room. */
-static inline struct handoff__held *
-handoff__self_hold(struct handoff__self *self, struct handoff__mutex *mutex)
+static inline struct handoff__held *handoff__self_hold(struct handoff__self
+                                                           *self,
+    struct handoff__mutex *mutex)
 {
 	uint32_t n = atomic_load_explicit(&self->count, memory_order_relaxed);
 	struct handoff__held *held = &self->held[n];
@@ -116,8 +117,8 @@ void handoff__self_fill(struct handoff__self *self, uint32_t i, uint32_t last);
 /* Notes that the i-th lock is about to be given back. */
 static inline void handoff__self_drop(struct handoff__self *self, int i)
 {
-	uint32_t n =
-	    atomic_load_explicit(&self->count, memory_order_relaxed) - 1;
+	uint32_t n = atomic_load_explicit(&self->count, memory_order_relaxed) -
+	    1;
 
 	if ((uint32_t)i != n)
 		handoff__self_fill(self, (uint32_t)i, n);
@@ -130,7 +131,7 @@ void handoff__self_forget(const void *from, size_t bytes);
 
 /* Says that this thread is done with what `where` named, or sets it. */
 static inline void handoff__self_is_at(_Atomic(const void *) *where,
-                                       const void *object)
+    const void *object)
 {
 	/* Release: a close or destroy that reads NULL finds this thread done
 	 * with the object (self.c, holds). */

@@ -59,7 +59,7 @@
 #define MANY_LONGEST (2000u * MS)
 #define MANY 4u
 
-/* ---- The process's own policy -------------------------------------------- */
+/* ---- The process's own policy ------------------------------------------ */
 
 struct setting {
 	_Atomic uint32_t state; /* 0 unread, 1 none, 2 set */
@@ -90,7 +90,7 @@ static uint32_t parse_limit(const char *text)
 static bool parse(const char *text, uint32_t *policy, uint32_t *limit)
 {
 	static const char *const names[] = { "adaptive", "spin", "yield",
-		                             "block" };
+		"block" };
 
 	for (uint32_t i = 0; i < sizeof names / sizeof *names; i++) {
 		size_t n = strlen(names[i]);
@@ -118,7 +118,7 @@ static void read_setting(void)
 	atomic_store(&setting.policy, policy);
 	atomic_store(&setting.limit, limit);
 	if (atomic_compare_exchange_strong(&setting.state, &unread,
-	                                   good ? 2 : 1) &&
+	        good ? 2 : 1) &&
 	    text && *text && !good)
 		handoff__warn("handoff: HANDOFF_WAIT is not adaptive, spin, "
 		              "yield or block, nor one of these with a limit "
@@ -126,7 +126,7 @@ static void read_setting(void)
 }
 
 static void choose_policy(struct handoff__wait *w,
-                          const struct handoff__head *head)
+    const struct handoff__head *head)
 {
 	if (atomic_load(&setting.state) == 0)
 		read_setting();
@@ -138,11 +138,11 @@ static void choose_policy(struct handoff__wait *w,
 		w->limit = head->limit;
 	}
 	if (w->limit == 0)
-		w->limit = w->policy == HANDOFF_WAIT_ADAPTIVE ? SPIN_NS
-		                                               : FIXED_NS;
+		w->limit = w->policy == HANDOFF_WAIT_ADAPTIVE ? SPIN_NS :
+		                                                FIXED_NS;
 }
 
-/* ---- Spinning -------------------------------------------------------------- */
+/* ---- Spinning ---------------------------------------------------------- */
 
 /* What is known of the machine, for this thread. */
 static _Thread_local struct {
@@ -167,15 +167,20 @@ static bool go_on(struct handoff__wait *w, uint64_t now, unsigned partner)
 	}
 	if (w->spin_until == 0) {
 		w->spin_until = now + w->limit;
+		w->look_at = now + w->slice;
 		if (w->policy != HANDOFF_WAIT_SPIN)
 			ask_facts(now);
 	}
 	if (now >= w->spin_until)
 		return false;
+	if (now >= w->look_at) {
+		w->look = true;
+		w->look_at = now + w->slice;
+	}
 	switch (w->policy) {
 	case HANDOFF_WAIT_ADAPTIVE:
 		return !facts.hopeless &&
-		       (partner == 0 || partner != handoff__cpu());
+		    (partner == 0 || partner != handoff__cpu());
 	case HANDOFF_WAIT_YIELD:
 		return !handoff__realtime();
 	default:
@@ -185,10 +190,10 @@ static bool go_on(struct handoff__wait *w, uint64_t now, unsigned partner)
 
 bool handoff__wait_spin(struct handoff__wait *w, unsigned partner)
 {
+	w->look = false;
 	if (!w->spinning)
 		return false;
-	if (w->looks++ % LOOKS == 0 &&
-	    !go_on(w, handoff__clock(), partner)) {
+	if (w->looks++ % LOOKS == 0 && !go_on(w, handoff__clock(), partner)) {
 		w->spinning = false;
 		return false;
 	}
@@ -200,7 +205,7 @@ bool handoff__wait_spin(struct handoff__wait *w, unsigned partner)
 }
 
 void handoff__wait_quiet(struct handoff__wait *w, unsigned partner,
-                         struct handoff__self *self, const volatile void *line)
+    struct handoff__self *self, const volatile void *line)
 {
 	if (!w->spinning || w->policy == HANDOFF_WAIT_YIELD ||
 	    !go_on(w, handoff__clock(), partner))
@@ -213,14 +218,14 @@ void handoff__wait_quiet(struct handoff__wait *w, unsigned partner,
 void handoff__wait_learn(struct handoff__self *self, bool at_once)
 {
 	if (!at_once)
-		self->quiet = self->quiet + QUIET_MORE < QUIET_MOST
-		                  ? self->quiet + QUIET_MORE
-		                  : QUIET_MOST;
+		self->quiet = self->quiet + QUIET_MORE < QUIET_MOST ?
+		    self->quiet + QUIET_MORE :
+		    QUIET_MOST;
 	else if (self->quiet > 0)
 		self->quiet--;
 }
 
-/* ---- Parking --------------------------------------------------------------- */
+/* ---- Parking ----------------------------------------------------------- */
 
 /* Between half and all of it: any spread will do. */
 static uint64_t jitter(uint64_t ns)
@@ -237,20 +242,19 @@ static uint64_t slice_end(struct handoff__wait *w, uint64_t now)
 	uint32_t n = 0;
 
 	if (w->slice < w->longest)
-		w->slice = w->slice * 2 < w->longest ? w->slice * 2
-		                                     : w->longest;
+		w->slice = w->slice * 2 < w->longest ? w->slice * 2 :
+		                                       w->longest;
 	if (w->parkers)
 		/* Relaxed: a count for a guess. */
 		n = atomic_load_explicit(w->parkers, memory_order_relaxed);
 	if (n > MANY)
-		ns = ns * n / MANY < MANY_LONGEST ? ns * n / MANY
-		                                  : MANY_LONGEST;
+		ns = ns * n / MANY < MANY_LONGEST ? ns * n / MANY :
+		                                    MANY_LONGEST;
 	return now + jitter(ns);
 }
 
 enum handoff__woken handoff__wait_park(struct handoff__wait *w,
-                                       const struct handoff__place *place,
-                                       uint32_t expected)
+    const struct handoff__place *place, uint32_t expected)
 {
 	uint64_t now = handoff__clock();
 	uint64_t until;
@@ -263,7 +267,7 @@ enum handoff__woken handoff__wait_park(struct handoff__wait *w,
 		w->parkers = handoff__process_parked(place->word);
 		if (w->parkers)
 			atomic_fetch_add_explicit(w->parkers, 1,
-			                          memory_order_relaxed);
+			    memory_order_relaxed);
 	}
 	until = slice_end(w, now);
 #ifdef HANDOFF__TEST
@@ -280,11 +284,10 @@ enum handoff__woken handoff__wait_park(struct handoff__wait *w,
 	return until == w->deadline ? HANDOFF__DEADLINE : HANDOFF__SLICE;
 }
 
-/* ---- Beginning and end ------------------------------------------------------ */
+/* ---- Beginning and end ------------------------------------------------- */
 
 void handoff__wait_begin(struct handoff__wait *w,
-                         const struct handoff__head *head, uint64_t deadline,
-                         bool owned)
+    const struct handoff__head *head, uint64_t deadline, bool owned)
 {
 	w->deadline = deadline;
 	w->spin_until = 0;
@@ -293,6 +296,7 @@ void handoff__wait_begin(struct handoff__wait *w,
 	w->looks = 0;
 	w->parked = false;
 	w->late = false;
+	w->look = false;
 	w->parkers = NULL;
 	choose_policy(w, head);
 	w->spinning = w->policy != HANDOFF_WAIT_BLOCK;
@@ -308,7 +312,7 @@ void handoff__nap(uint64_t ns)
 {
 	static _Atomic uint32_t nothing;
 	struct handoff__place place = { 0, (uint64_t)(uintptr_t)&nothing,
-		                        &nothing };
+		&nothing };
 
 	handoff__park(&place, 0, handoff_after(ns));
 }

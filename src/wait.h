@@ -31,6 +31,8 @@ struct handoff__wait {
 	bool spinning;
 	bool parked; /* has parked */
 	bool late;   /* the deadline has been seen to have passed */
+	bool look;   /* a slice has ended while spinning */
+	uint64_t look_at;
 	_Atomic uint32_t *parkers; /* where this thread is counted */
 };
 
@@ -42,11 +44,11 @@ enum handoff__woken {
 
 /* `owned`: somebody holds what is waited for and might die. */
 void handoff__wait_begin(struct handoff__wait *w,
-                         const struct handoff__head *head, uint64_t deadline,
-                         bool owned);
+    const struct handoff__head *head, uint64_t deadline, bool owned);
 
-/* One step of spinning or yielding: true: look again.  False: it is time to
- * park, now and for the rest of this wait.  `partner`: the CPU on which the
+/* One step of spinning or yielding: true: look again, and, if w->look says so,
+ * whether somebody died.  False: it is time to park, now and for the rest of
+ * this wait.  `partner`: the CPU on which the
  * one that we wait for last ran, plus 1; 0 if unknown. */
 bool handoff__wait_spin(struct handoff__wait *w, unsigned partner);
 
@@ -54,7 +56,7 @@ bool handoff__wait_spin(struct handoff__wait *w, unsigned partner);
  * as it will need at the least, undisturbed by looks that take the cache line
  * away from it, then asks for that line.  The time is learnt, and short. */
 void handoff__wait_quiet(struct handoff__wait *w, unsigned partner,
-                         struct handoff__self *self, const volatile void *line);
+    struct handoff__self *self, const volatile void *line);
 
 /* Whether the first look after that found what was waited for. */
 void handoff__wait_learn(struct handoff__self *self, bool at_once);
@@ -62,8 +64,7 @@ void handoff__wait_learn(struct handoff__self *self, bool at_once);
 /* Parks until woken, until it is time to look for deaths, or until the
  * deadline. */
 enum handoff__woken handoff__wait_park(struct handoff__wait *w,
-                                       const struct handoff__place *place,
-                                       uint32_t expected);
+    const struct handoff__place *place, uint32_t expected);
 
 void handoff__wait_end(struct handoff__wait *w);
 

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PART_TO 3   /* the descriptors that a part finds */
+#define PART_TO 3 /* the descriptors that a part finds */
 #define PART_FROM 4
 #define MOST 256
 
@@ -24,7 +24,7 @@ static char program[4096];
 static char directory[64];
 static struct process running[MOST];
 
-/* ---- Both -------------------------------------------------------------------- */
+/* ---- Both -------------------------------------------------------------- */
 
 double seconds_now(void)
 {
@@ -37,8 +37,7 @@ double seconds_now(void)
 void sleep_seconds(double seconds)
 {
 	struct timespec t = { (time_t)seconds,
-		              (long)((seconds - (double)(time_t)seconds) *
-		                     1e9) };
+		(long)((seconds - (double)(time_t)seconds) * 1e9) };
 
 	while (nanosleep(&t, &t) != 0 && errno == EINTR)
 		;
@@ -50,7 +49,7 @@ double cpu_seconds(void)
 
 	getrusage(RUSAGE_SELF, &u);
 	return (double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec +
-	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+	    (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 const char *run_directory(void)
@@ -68,7 +67,7 @@ static unsigned count_entries(const char *path)
 		return 0;
 	while ((entry = readdir(dir)) != NULL)
 		n += strcmp(entry->d_name, ".") != 0 &&
-		     strcmp(entry->d_name, "..") != 0;
+		    strcmp(entry->d_name, "..") != 0;
 	closedir(dir);
 	return n;
 }
@@ -97,7 +96,7 @@ unsigned count_mappings(void)
 	return n;
 }
 
-/* ---- A part -------------------------------------------------------------------- */
+/* ---- A part ------------------------------------------------------------ */
 
 static void write_line(int fd, const char *word)
 {
@@ -163,16 +162,16 @@ void check(int holds, const char *what, const char *file, int line)
 }
 
 void check_result(int e, int expected, const char *what, const char *file,
-                  int line)
+    int line)
 {
 	if (e == expected)
 		return;
 	fprintf(stderr, "%s:%d: %s: %s (%d), expected %s\n", file, line, what,
-	        handoff_strerror(e), e, handoff_strerror(expected));
+	    handoff_strerror(e), e, handoff_strerror(expected));
 	_exit(line % 100 + 1);
 }
 
-/* ---- The parent ---------------------------------------------------------------- */
+/* ---- The parent -------------------------------------------------------- */
 
 static void forget(struct process *p)
 {
@@ -205,7 +204,7 @@ struct process start(const char *part, const char *arg)
 		close(in);
 		close(out);
 		execl(program, program, "--part", part, arg ? arg : "",
-		      (char *)NULL);
+		    (char *)NULL);
 		_exit(127);
 	}
 	close(to[0]);
@@ -263,7 +262,7 @@ static int reap(struct process *p, double seconds)
 	pid_t got;
 
 	while ((got = waitpid(p->pid, &status, WNOHANG)) == 0 &&
-	       seconds_now() < end)
+	    seconds_now() < end)
 		sleep_seconds(0.001);
 	if (got != p->pid)
 		return -1000;
@@ -299,11 +298,11 @@ int processes_teardown(void **state)
 			reap(&p, 10);
 		}
 	snprintf(command, sizeof command, "rm -rf '%s'/* '%s'/.[!.]*",
-	         directory, directory);
+	    directory, directory);
 	return system(command) == 0 ? 0 : -1;
 }
 
-/* ---- The program ---------------------------------------------------------------- */
+/* ---- The program ------------------------------------------------------- */
 
 static void bark(int signal)
 {
@@ -325,10 +324,10 @@ static void bark(int signal)
 }
 
 void processes_begin(int argc, char **argv, const struct part *parts, size_t n,
-                     unsigned watchdog_seconds)
+    unsigned watchdog_seconds)
 {
 	ssize_t length = readlink("/proc/self/exe", program,
-	                          sizeof program - 1);
+	    sizeof program - 1);
 
 	if (length > 0)
 		program[length] = '\0';
@@ -346,7 +345,7 @@ void processes_begin(int argc, char **argv, const struct part *parts, size_t n,
 	signal(SIGPIPE, SIG_IGN);
 	alarm(watchdog_seconds);
 	snprintf(directory, sizeof directory, "%s/handoff-test.XXXXXX",
-	         access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	    access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	if (!mkdtemp(directory) || setenv("HANDOFF_DIR", directory, 1) != 0) {
 		perror("the run's directory");
 		exit(99);
@@ -360,7 +359,7 @@ int processes_end(int failed)
 	processes_teardown(NULL);
 	if (names != 0) {
 		fprintf(stderr, "%u names are left in the run's directory\n",
-		        names);
+		    names);
 		failed++;
 	}
 	if (rmdir(directory) != 0)

@@ -21,7 +21,7 @@
 
 #include "handoff.h"
 
-/* ---- The program --------------------------------------------------------- */
+/* ---- The program ------------------------------------------------------- */
 
 /* A part: its exit status is what `run` returns; 0 means that all was well. */
 struct part {
@@ -34,11 +34,11 @@ struct part {
  * return), else makes the run's directory and starts the watchdog.
  */
 void processes_begin(int argc, char **argv, const struct part *parts, size_t n,
-                     unsigned watchdog_seconds);
+    unsigned watchdog_seconds);
 
-#define PROCESSES_BEGIN(argc, argv, parts, seconds)                          \
+#define PROCESSES_BEGIN(argc, argv, parts, seconds)                         \
 	processes_begin(argc, argv, parts, sizeof(parts) / sizeof *(parts), \
-	                seconds)
+	    seconds)
 
 /* Called last in main: the result of the program.  Fails if the run's
  * directory is not empty or a part is still there. */
@@ -48,7 +48,7 @@ int processes_end(int failed);
  * harm the next. */
 int processes_teardown(void **state);
 
-/* ---- For the parent -------------------------------------------------------- */
+/* ---- For the parent ---------------------------------------------------- */
 
 struct process {
 	pid_t pid;
@@ -77,7 +77,7 @@ int finish(struct process *p);
 /* kill -9, and reaps it. */
 void kill_hard(struct process *p);
 
-/* ---- For a part ------------------------------------------------------------ */
+/* ---- For a part -------------------------------------------------------- */
 
 /* Says `word` to the parent. */
 void say(const char *word);
@@ -99,9 +99,9 @@ void check(int holds, const char *what, const char *file, int line);
 #define RESULT(call, expected) \
 	check_result(call, expected, #call, __FILE__, __LINE__)
 void check_result(int e, int expected, const char *what, const char *file,
-                  int line);
+    int line);
 
-/* ---- For both -------------------------------------------------------------- */
+/* ---- For both ---------------------------------------------------------- */
 
 double seconds_now(void);
 void sleep_seconds(double seconds);
