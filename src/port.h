@@ -81,8 +81,8 @@ int handoff__park(const struct handoff__place *place, uint32_t expected,
     uint64_t until);
 
 /* Wakes up to `n` of those parked there, those first who have been parked
- * longest, as far as their priorities are equal.  The memory may be gone already: then
- * nothing happens.  HANDOFF__ALL: all. */
+ * longest, as far as their priorities are equal.  The memory may be gone
+ * already: then nothing happens.  HANDOFF__ALL: all. */
 #define HANDOFF__ALL UINT32_MAX
 void handoff__unpark(const struct handoff__place *place, uint32_t n);
 

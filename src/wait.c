@@ -207,9 +207,12 @@ bool handoff__wait_spin(struct handoff__wait *w, unsigned partner)
 void handoff__wait_quiet(struct handoff__wait *w, unsigned partner,
     struct handoff__self *self, const volatile void *line)
 {
-	if (!w->spinning || w->policy == HANDOFF_WAIT_YIELD ||
-	    !go_on(w, handoff__clock(), partner))
+	if (!w->spinning || w->policy == HANDOFF_WAIT_YIELD)
 		return;
+	w->spinning = go_on(w, handoff__clock(), partner);
+	if (!w->spinning)
+		return;
+	w->looks = 1; /* the clock has just been asked */
 	for (uint32_t i = self->quiet / QUIET_PART; i > 0; i--)
 		handoff__pause();
 	handoff__fetch(line);

@@ -6,7 +6,7 @@ top=${srcdir:-.}
 bad=0
 for name in $(tr '\n' ' ' <"$top/include/handoff.h" | sed 's/HANDOFF_API/\
 &/g' | sed -n 's/^HANDOFF_API \([^(]*[ *]\)\{0,1\}\(handoff_[a-z0-9_]*\)(.*/\2/p'); do
-	grep -qE "^\.(Nm|Fn|Fo) $name( |\$)" "$top"/man/*.3 "$top"/man/*.7 || {
+	grep -qsE "^\.(Nm|Fn|Fo) $name( |\$)" "$top"/man/*.3 "$top"/man/*.7 || {
 		echo "$name is in no page of the manual"
 		bad=1
 	}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: ISC */
+/* What the waiting engine needs of a port and of its own library, faked. */
+#include "fake_port.h"
+
+#include "handoff.h"
+#include "self.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct fake fake;
+
+void fake_begin(void)
+{
+	memset(&fake, 0, sizeof fake);
+	fake.now = 1000000000u;
+	fake.clock_ns = 25;
+	fake.pause_ns = 40;
+	fake.yield_ns = 400;
+	fake.cpu = 1;
+	fake.cpus = 2;
+}
+
+static void pass(uint64_t ns)
+{
+	fake.now += ns;
+	if (fake.jump_at != 0 && fake.now >= fake.jump_at) {
+		fake.now += fake.jump_ns;
+		fake.jump_at = 0;
+	}
+}
+
+uint64_t handoff__clock(void)
+{
+	fake.clocks++;
+	pass(fake.clock_ns);
+	return fake.now;
+}
+
+uint64_t handoff_after(uint64_t ns)
+{
+	return handoff__clock() + ns;
+}
+
+void handoff__pause(void)
+{
+	fake.pauses++;
+	pass(fake.pause_ns);
+}
+
+void handoff__yield(void)
+{
+	fake.yields++;
+	pass(fake.yield_ns);
+}
+
+void handoff__fetch(const volatile void *at)
+{
+	fake.fetches++;
+	fake.fetched = at;
+}
+
+unsigned handoff__cpu(void)
+{
+	return fake.cpu;
+}
+
+unsigned handoff__cpus(void)
+{
+	return fake.cpus;
+}
+
+int handoff__realtime(void)
+{
+	return fake.realtime;
+}
+
+const char *handoff__setting(const char *name)
+{
+	fake.settings++;
+	return strcmp(name, "HANDOFF_WAIT") == 0 ? fake.setting : NULL;
+}
+
+void handoff__warn(const char *line)
+{
+	fake.warnings++;
+	strncpy(fake.warned, line, sizeof fake.warned - 1);
+}
+
+_Atomic uint32_t *handoff__process_parked(const void *word)
+{
+	(void)word;
+	return fake.uncounted ? NULL : &fake.parkers;
+}
+
+int handoff__park(const struct handoff__place *place, uint32_t expected,
+                  uint64_t until)
+{
+	unsigned i = fake.parks++ % FAKE_PARKS;
+
+	fake.parked[i].from = fake.now;
+	fake.parked[i].until = until;
+	fake.parked[i].expected = expected;
+	fake.parked[i].place = *place;
+	fake.forever |= until == HANDOFF_NEVER;
+	if (fake.park == FAKE_DIFFERS || until == HANDOFF_NEVER)
+		return 0;
+	if (fake.park == FAKE_EARLY && fake.now + fake.early < until) {
+		pass(fake.early);
+		return 0;
+	}
+	if (until > fake.now)
+		pass(until - fake.now);
+	if (fake.park == FAKE_LATE)
+		pass(fake.late);
+	return ETIMEDOUT;
+}

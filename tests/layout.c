@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The layout of everything in shared memory, as literals: what is written here
+ * changes only together with HANDOFF__LAYOUT (G36, G37).  It says once more
+ * what object.h says, by hand, so that neither can drift alone.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "object.h"
+
+/* ---- Every field of every struct ------------------------------------------- */
+
+/* A field, or the elements of an array: where, how large, how many. */
+struct field {
+	const char *name;
+	size_t is_at;
+	size_t is_size;
+	size_t at;
+	size_t size;
+	size_t count;
+};
+
+struct layout {
+	const char *name;
+	size_t is_size;
+	size_t is_align;
+	size_t size;
+	size_t align;
+	const struct field *fields;
+	size_t n;
+};
+
+#define S(type) struct handoff__##type
+#define MEMBER(type, name) (((S(type) *)NULL)->name)
+#define F(type, name, at, size)                            \
+	{                                                  \
+#type "." #name, offsetof(S(type), name),  \
+		    sizeof MEMBER(type, name), at, size, 1 \
+	}
+#define ARRAY(type, name, at, size, count)                               \
+	{                                                                \
+#type "." #name, offsetof(S(type), name),                \
+		    sizeof MEMBER(type, name) / (count), at, size, count \
+	}
+#define BYTES(type, name, at, count) ARRAY(type, name, at, 1, count)
+#define LAYOUT(type, size, align)                                              \
+	{                                                                      \
+#type, sizeof(S(type)), _Alignof(S(type)), size, align,        \
+		    type##_fields, sizeof type##_fields / sizeof(struct field) \
+	}
+#define STATISTICS(type, at)                        \
+	F(type, statistics.contended, at, 4),       \
+	    F(type, statistics.parks, (at) + 4, 4), \
+	    F(type, statistics.longest, (at) + 8, 4)
+#define HEAD(type)                                                \
+	F(type, head.tag, 0, 4), F(type, head.attr, 4, 4),        \
+	    F(type, head.id, 8, 8), F(type, head.segment, 16, 8), \
+	    F(type, head.limit, 24, 4), F(type, head.spare, 28, 4)
+
+static const struct field head_fields[] = { F(head, tag, 0, 4),
+	F(head, attr, 4, 4), F(head, id, 8, 8), F(head, segment, 16, 8),
+	F(head, limit, 24, 4), F(head, spare, 28, 4) };
+
+static const struct field statistics_fields[] = {
+	F(statistics, contended, 0, 4),
+	F(statistics, parks, 4, 4),
+	F(statistics, longest, 8, 4),
+};
+
+static const struct field peer_fields[] = {
+	F(peer, token, 0, 4),
+	F(peer, pid, 4, 4),
+	F(peer, start, 8, 8),
+	BYTES(peer, name, 16, 16),
+};
+
+static const struct field segment_header_fields[] = {
+	F(segment_header, magic, 0, 8),
+	F(segment_header, order, 8, 4),
+	F(segment_header, layout, 12, 4),
+	F(segment_header, kind, 16, 4),
+	F(segment_header, header, 20, 4),
+	F(segment_header, bytes, 24, 8),
+	F(segment_header, total, 32, 8),
+	F(segment_header, id, 40, 8),
+	BYTES(segment_header, spare, 48, 208),
+	ARRAY(segment_header, peers, 256, 32, 120),
+};
+
+static const struct field mutex_fields[] = {
+	HEAD(mutex),
+	F(mutex, word, 32, 4),
+	F(mutex, last, 36, 4),
+	F(mutex, signals, 40, 8),
+	F(mutex, streak, 48, 4),
+	STATISTICS(mutex, 52),
+};
+
+static const struct field cond_fields[] = {
+	HEAD(cond),
+	F(cond, state, 32, 8),
+	F(cond, mutex, 40, 8),
+	STATISTICS(cond, 48),
+	F(cond, spare, 60, 4),
+};
+
+static const struct field sem_fields[] = {
+	HEAD(sem),
+	F(sem, word, 32, 4),
+	F(sem, last, 36, 4),
+	F(sem, maximum, 40, 4),
+	STATISTICS(sem, 44),
+	BYTES(sem, spare, 56, 8),
+};
+
+static const struct field event_fields[] = {
+	HEAD(event),
+	F(event, word, 32, 4),
+	F(event, last, 36, 4),
+	STATISTICS(event, 40),
+	BYTES(event, spare, 52, 12),
+};
+
+static const struct field word_fields[] = {
+	HEAD(word),
+	F(word, value, 32, 8),
+	F(word, word, 40, 4),
+	F(word, last, 44, 4),
+	STATISTICS(word, 48),
+	F(word, spare, 60, 4),
+};
+
+static const struct field rwlock_fields[] = {
+	HEAD(rwlock),
+	F(rwlock, word, 32, 4),
+	F(rwlock, last, 36, 4),
+	F(rwlock, readers, 40, 4),
+	F(rwlock, others, 44, 4),
+	F(rwlock, streak, 48, 4),
+	STATISTICS(rwlock, 52),
+	ARRAY(rwlock, slots, 64, 8, 16),
+};
+
+static const struct field barrier_fields[] = {
+	HEAD(barrier),
+	F(barrier, state, 32, 8),
+	F(barrier, parties, 40, 4),
+	F(barrier, last, 44, 4),
+	STATISTICS(barrier, 48),
+	F(barrier, spare, 60, 4),
+	ARRAY(barrier, tokens, 64, 4, 64),
+};
+
+static const struct field baton_fields[] = {
+	HEAD(baton),
+	F(baton, word, 32, 4),
+	F(baton, last, 36, 4),
+	F(baton, parties, 40, 4),
+	STATISTICS(baton, 44),
+	BYTES(baton, spare, 56, 8),
+	ARRAY(baton, tokens, 64, 4, 64),
+};
+
+static const struct field channel_fields[] = {
+	HEAD(channel),
+	F(channel, capacity, 32, 8),
+	F(channel, largest, 40, 4),
+	F(channel, shut, 44, 4),
+	STATISTICS(channel, 48),
+	F(channel, spare, 60, 4),
+	F(channel, tail, 64, 8),
+	F(channel, sender, 72, 4),
+	F(channel, sent, 76, 4),
+	F(channel, sender_last, 80, 4),
+	F(channel, head_at, 128, 8),
+	F(channel, receiver, 136, 4),
+	F(channel, received, 140, 4),
+	F(channel, receiver_last, 144, 4),
+};
+
+static const struct field gate_fields[] = {
+	HEAD(gate),
+	F(gate, caller, 32, 4),
+	F(gate, server, 36, 4),
+	STATISTICS(gate, 40),
+	F(gate, largest, 52, 4),
+	BYTES(gate, spare, 56, 8),
+	F(gate, turn, 64, 4),
+	F(gate, last, 68, 4),
+	F(gate, call_bytes, 72, 4),
+	F(gate, reply_bytes, 76, 4),
+};
+
+static const struct layout layouts[] = {
+	LAYOUT(head, 32, 8),
+	LAYOUT(statistics, 12, 4),
+	LAYOUT(peer, 32, 8),
+	LAYOUT(segment_header, 4096, 8),
+	LAYOUT(mutex, 64, 8),
+	LAYOUT(cond, 64, 8),
+	LAYOUT(sem, 64, 8),
+	LAYOUT(event, 64, 8),
+	LAYOUT(word, 64, 8),
+	LAYOUT(rwlock, 192, 8),
+	LAYOUT(barrier, 320, 8),
+	LAYOUT(baton, 320, 8),
+	LAYOUT(channel, 192, 64),
+	LAYOUT(gate, 128, 64),
+};
+
+#define LAYOUTS (sizeof layouts / sizeof *layouts)
+
+static void sizes_and_alignments_are_as_written(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LAYOUTS; i++) {
+		const struct layout *l = &layouts[i];
+		/* Some 32-bit systems align what is 8 bytes long to 4, and no
+		 * offset differs for it. */
+		size_t align = sizeof(void *) == 4 && l->is_align == 4 ?
+		    4 :
+		    l->align;
+
+		if (l->is_size != l->size || l->is_align != align)
+			fail_msg("%s: size %zu, alignment %zu, not %zu, %zu",
+			    l->name, l->is_size, l->is_align, l->size,
+			    l->align);
+	}
+}
+
+static void every_field_is_where_it_was(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LAYOUTS; i++)
+		for (size_t k = 0; k < layouts[i].n; k++) {
+			const struct field *f = &layouts[i].fields[k];
+
+			if (f->is_at != f->at || f->is_size != f->size)
+				fail_msg("%s: %zu bytes at %zu, not %zu at %zu",
+				    f->name, f->is_size, f->is_at, f->size,
+				    f->at);
+		}
+}
+
+/* So that no field is without a line here: in order, each begins where the one
+ * before ends, except for what is aligned on purpose or left free at the
+ * end. */
+static void no_field_is_missing_here(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LAYOUTS; i++) {
+		size_t end = 0;
+
+		for (size_t k = 0; k < layouts[i].n; k++) {
+			const struct field *f = &layouts[i].fields[k];
+
+			if (f->at != end && f->at % 64 != 0)
+				fail_msg("%s: there is a hole before it",
+				    f->name);
+			end = f->at + f->size * f->count;
+		}
+		if (layouts[i].align != 64 && end != layouts[i].size)
+			fail_msg("%s: there is a hole at its end",
+			    layouts[i].name);
+	}
+}
+
+static void no_atomic_straddles_a_cache_line(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LAYOUTS; i++)
+		for (size_t k = 0; k < layouts[i].n; k++) {
+			const struct field *f = &layouts[i].fields[k];
+			size_t at = f->is_at;
+
+			if (f->is_size > 8)
+				continue;
+			for (size_t n = 0; n < f->count; n++, at += f->is_size)
+				if (at / 64 != (at + f->is_size - 1) / 64 ||
+				    at % f->is_size != 0)
+					fail_msg("%s[%zu] straddles", f->name,
+					    n);
+		}
+}
+
+static void public_types_are_whole_cache_lines(void **state)
+{
+	(void)state;
+	assert_int_equal(sizeof(handoff_mutex), 64);
+	assert_int_equal(_Alignof(handoff_mutex), 64);
+	assert_int_equal(sizeof(handoff_cond), 64);
+	assert_int_equal(_Alignof(handoff_cond), 64);
+}
+
+/* ---- Values ------------------------------------------------------------------ */
+
+static void tags_and_reserved_values_are_as_written(void **state)
+{
+	(void)state;
+	assert_int_equal(HANDOFF__LAYOUT, 1);
+	assert_int_equal(HANDOFF__TAG(HANDOFF__MUTEX), 0x4f480101);
+	assert_int_equal(HANDOFF__TAG(HANDOFF__COND), 0x4f480102);
+	assert_int_equal(HANDOFF__TAG(HANDOFF__SEM), 0x4f480103);
+	assert_int_equal(HANDOFF__TAG(HANDOFF__EVENT), 0x4f480104);
+	assert_int_equal(HANDOFF__TAG(HANDOFF__RWLOCK), 0x4f480105);
+	assert_int_equal(HANDOFF__TAG(HANDOFF__BARRIER), 0x4f480106);
+	assert_int_equal(HANDOFF__TAG(HANDOFF__WORD32), 0x4f480107);
+	assert_int_equal(HANDOFF__TAG(HANDOFF__WORD64), 0x4f480108);
+	assert_int_equal(HANDOFF__TAG(HANDOFF__BATON), 0x4f480109);
+	assert_int_equal(HANDOFF__TAG(HANDOFF__CHANNEL), 0x4f48010a);
+	assert_int_equal(HANDOFF__TAG(HANDOFF__GATE), 0x4f48010b);
+	assert_int_equal(HANDOFF_KIND_MUTEX, 0xff000001);
+	assert_int_equal(HANDOFF_KIND_COND, 0xff000002);
+	assert_int_equal(HANDOFF__KIND_OURS | HANDOFF__MUTEX, 0xff000001);
+	assert_int_equal(HANDOFF__KIND_OURS | HANDOFF__COND, 0xff000002);
+	assert_int_equal(HANDOFF__FREE, 0);
+	assert_int_equal(HANDOFF__GONE, 1);
+	assert_int_equal(HANDOFF__RESERVED, 2);
+	assert_int_equal(HANDOFF__TOKENS, 16);
+	assert_int_equal(HANDOFF__OWNER, 0x3fffffff);
+	assert_int_equal(HANDOFF__DEAD, 0x40000000);
+	assert_int_equal(HANDOFF__WAITERS, 0x80000000);
+	assert_int_equal(HANDOFF__POLICY, 3);
+	assert_true(HANDOFF__MAGIC == UINT64_C(0x3146464f444e4148));
+	assert_int_equal(HANDOFF__ORDER, 0x01020304);
+}
+
+/* ---- Golden images ------------------------------------------------------------- */
+
+static int little_endian(void)
+{
+	const uint32_t one = 1;
+	unsigned char first;
+
+	memcpy(&first, &one, 1);
+	if (first != 1)
+		print_message("skipped: the images are little-endian\n");
+	return first == 1;
+}
+
+/* Compares with `image`, where -1 stands for a random byte; rest: zero. */
+static void assert_image(const unsigned char *is, size_t bytes,
+    const int *image, size_t n)
+{
+	for (size_t i = 0; i < bytes; i++) {
+		int expected = i < n ? image[i] : 0;
+
+		if (expected >= 0 && is[i] != expected)
+			fail_msg("byte %zu is %02x, not %02x", i, is[i],
+			    (unsigned)expected);
+	}
+}
+
+#define RANDOM8 -1, -1, -1, -1, -1, -1, -1, -1
+#define ZERO8 0, 0, 0, 0, 0, 0, 0, 0
+
+static void a_fresh_mutex_has_the_golden_image(void **state)
+{
+	/* Policy block, limit 0x01020304 ns, in plain memory. */
+	static const int image[] = { 0x01, 0x01, 0x48, 0x4f, 3, 0, 0, 0,
+		RANDOM8, ZERO8, 4, 3, 2, 1, 0, 0, 0, 0 };
+	const struct handoff_mutex_attr attr = { sizeof attr, 0,
+		HANDOFF_WAIT_BLOCK, 0x01020304 };
+	handoff_mutex m;
+	unsigned char bytes[sizeof m];
+
+	(void)state;
+	if (!little_endian())
+		skip();
+	memset(&m, 0xa5, sizeof m);
+	assert_int_equal(handoff_mutex_init(&m, &attr), 0);
+	memcpy(bytes, &m, sizeof m);
+	assert_image(bytes, sizeof m, image, sizeof image / sizeof *image);
+	assert_int_equal(handoff_mutex_destroy(&m), 0);
+}
+
+static void a_fresh_condition_has_the_golden_image(void **state)
+{
+	static const int image[] = { 0x02, 0x01, 0x48, 0x4f, 2, 0, 0, 0,
+		RANDOM8, ZERO8, 4, 3, 2, 1, 0, 0, 0, 0 };
+	const struct handoff_cond_attr attr = { sizeof attr, 0,
+		HANDOFF_WAIT_YIELD, 0x01020304 };
+	handoff_cond c;
+	unsigned char bytes[sizeof c];
+
+	(void)state;
+	if (!little_endian())
+		skip();
+	memset(&c, 0xa5, sizeof c);
+	assert_int_equal(handoff_cond_init(&c, &attr), 0);
+	memcpy(bytes, &c, sizeof c);
+	assert_image(bytes, sizeof c, image, sizeof image / sizeof *image);
+	assert_int_equal(handoff_cond_destroy(&c), 0);
+}
+
+/* The bytes of the file that a name stands for. */
+static ssize_t read_name(const char *name, void *bytes, size_t n)
+{
+	char path[256];
+	int fd;
+	ssize_t got;
+
+	snprintf(path, sizeof path, "%s/handoff.%s", getenv("HANDOFF_DIR"),
+	    name);
+	fd = open(path, O_RDONLY);
+	assert_true(fd >= 0);
+	got = read(fd, bytes, n);
+	close(fd);
+	return got;
+}
+
+static void a_fresh_segment_has_the_golden_image(void **state)
+{
+	/* "HANDOFF1", order, layout, kind, header, bytes, total, id. */
+	static const int image[] = { 'H', 'A', 'N', 'D', 'O', 'F', 'F', '1', 4,
+		3, 2, 1, 1, 0, 0, 0, 0x78, 0x56, 0x34, 0x12, 0, 16, 0, 0, 100,
+		0, 0, 0, 0, 0, 0, 0, 100, 16, 0, 0, 0, 0, 0, 0, RANDOM8 };
+	const struct handoff_segment_options options = { .size = sizeof options,
+		.bytes = 100,
+		.kind = 0x12345678 };
+	unsigned char bytes[4096 + 200];
+	handoff_segment *s;
+
+	(void)state;
+	if (!little_endian())
+		skip();
+	assert_int_equal(handoff_segment_open(&s, "image", HANDOFF_CREATE, 0600,
+	                     &options),
+	    0);
+	assert_int_equal(read_name("image", bytes, sizeof bytes), 4096 + 100);
+	assert_image(bytes, 4096 + 100, image, sizeof image / sizeof *image);
+	assert_int_equal(handoff_close(s), 0);
+	assert_int_equal(handoff_unlink("image"), 0);
+}
+
+/* An object in a segment carries the segment's id, and a random one. */
+static void a_named_mutex_has_the_golden_image(void **state)
+{
+	static const int image[] = { 0x01, 0x01, 0x48, 0x4f, ZERO8 };
+	unsigned char bytes[4096 + 65];
+	handoff_mutex *m;
+	uint64_t ids[3];
+
+	(void)state;
+	if (!little_endian())
+		skip();
+	assert_int_equal(handoff_mutex_open(&m, "image", HANDOFF_CREATE, 0600,
+	                     NULL),
+	    0);
+	assert_int_equal(read_name("image", bytes, sizeof bytes), 4096 + 64);
+	memcpy(&ids[0], bytes + 40, 8);
+	memcpy(&ids[1], bytes + 4096 + 8, 8);
+	memcpy(&ids[2], bytes + 4096 + 16, 8);
+	assert_true(ids[0] != 0 && ids[1] != 0 && ids[0] != ids[1]);
+	assert_true(ids[2] == ids[0]);
+	assert_int_equal(bytes[16] | bytes[17] << 8, 1);
+	assert_int_equal(bytes[19], 0xff);
+	memset(bytes + 4096 + 8, 0, 16);
+	assert_image(bytes + 4096, 64, image, sizeof image / sizeof *image);
+	assert_int_equal(handoff_close(m), 0);
+	assert_int_equal(handoff_unlink("image"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_and_alignments_are_as_written),
+		cmocka_unit_test(every_field_is_where_it_was),
+		cmocka_unit_test(no_field_is_missing_here),
+		cmocka_unit_test(no_atomic_straddles_a_cache_line),
+		cmocka_unit_test(public_types_are_whole_cache_lines),
+		cmocka_unit_test(tags_and_reserved_values_are_as_written),
+		cmocka_unit_test(a_fresh_mutex_has_the_golden_image),
+		cmocka_unit_test(a_fresh_condition_has_the_golden_image),
+		cmocka_unit_test(a_fresh_segment_has_the_golden_image),
+		cmocka_unit_test(a_named_mutex_has_the_golden_image),
+	};
+	char directory[] = "/tmp/handoff-layout.XXXXXX";
+	int failed;
+
+	if (!mkdtemp(directory) || setenv("HANDOFF_DIR", directory, 1) != 0)
+		return 99;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	return rmdir(directory) != 0 || failed != 0;
+}
