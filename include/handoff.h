@@ -14,11 +14,11 @@
  *
  * Threads and processes.  Everything may be called by any thread of any
  * process at any time unless a contract says otherwise.  A child made by
- * fork() owns nothing that its parent had locked.  Only functions that say so
- * may be called from a signal handler.
+ * fork() owns nothing that its parent had locked.  No call is a cancellation
+ * point.  Only functions that say so may be called from a signal handler.
  *
  * The manual: handoff(7), handoff_segment(3), handoff_mutex(3),
- * handoff_cond(3), handoff_wait(3).
+ * handoff_cond(3), handoff_wait(3), handoff_strerror(3).
  */
 #ifndef HANDOFF_H
 #define HANDOFF_H
@@ -81,21 +81,24 @@ enum handoff_policy {
 /*
  * A name is 1 to 200 of [A-Za-z0-9._-] and does not begin with a dot; one
  * leading slash is dropped.  It stands for a segment: one file, handoff.NAME
- * in the directory of POSIX shared memory or in $HANDOFF_DIR, that holds
- * either one object or a structure of the caller's.
+ * in /dev/shm (/tmp where there is none) or in $HANDOFF_DIR, that holds either
+ * one object or a structure of the caller's.
  *
  * Opening (handoff_segment_open, handoff_X_open) can fail with:
  *   EINVAL        the name, a flag, the mode or an option is not valid
- *   ENAMETOOLONG  the name has more than 200 characters
+ *   ENAMETOOLONG  the name has more than 200 characters, or with the
+ *                 directory's it is too long for the system
  *   ENOENT        no such name, and no HANDOFF_CREATE; or no such directory
  *   EEXIST        the name exists, and HANDOFF_EXCLUSIVE
  *   EACCES        no right to it; or HANDOFF_CREATE with a private mode found
- *                 a file that belongs to another user
+ *                 a file that belongs to another user who is not root
  *   EPROTO        what stands at the name is not such a segment: another
  *                 kind, size, layout version or byte order, a damaged or
  *                 foreign file, a link, a directory
  *   ENOSPC ENOMEM EMFILE ENFILE   no room for it
- *   EAGAIN        the name was made and removed again and again meanwhile
+ *   EAGAIN        the name was made and removed again and again meanwhile; or
+ *                 a child of fork() could not get an identity of its own in
+ *                 the segments that it inherited
  *   ENOTSUP       the system has no locks that tell of a process's end
  *   and with what an init callback returned.
  */
@@ -112,7 +115,9 @@ struct handoff_segment_options {
 	                * Values of 0xff000000 and above are the library's */
 	/* Fills the memory, which is zero, before anyone else can see the
 	 * name.  What it returns other than 0 is the result of the open, and
-	 * nothing is left behind.  It may use the library freely. */
+	 * nothing is left behind.  It may use the library, but not close this
+	 * segment, and runs again, on other memory, if somebody else's segment
+	 * got the name first and has lost it since. */
 	int (*init)(void *memory, size_t bytes, void *arg);
 	void *arg;
 };
@@ -153,14 +158,14 @@ HANDOFF_API int handoff_close(void *object);
 HANDOFF_API int handoff_unlink(const char *name);
 
 /* Kinds that handoff_list() and handoff_info() report for named objects. */
-#define HANDOFF_KIND_UNKNOWN 0u /* not a segment, or one we may not read */
+#define HANDOFF_KIND_UNKNOWN 0u /* no kind, no segment, or no right to read */
 #define HANDOFF_KIND_MUTEX 0xff000001u
 #define HANDOFF_KIND_COND 0xff000002u
 
 /*
  * Calls `fn` for every name there is, in no order, with the kind and the
  * bytes of its memory; stops and returns what `fn` returns when that is not
- * 0.  Errors: those of reading a directory.
+ * 0.  EINVAL: no `fn`; else the errors of reading a directory.
  */
 HANDOFF_API int handoff_list(int (*fn)(const char *name, uint32_t kind,
                                  uint64_t bytes, void *ctx),
@@ -169,17 +174,18 @@ HANDOFF_API int handoff_list(int (*fn)(const char *name, uint32_t kind,
 struct handoff_info {
 	size_t size;       /* sizeof(struct handoff_info), set by the caller */
 	uint32_t kind;     /* of the segment */
-	uint32_t users;    /* processes that have the segment open and live */
+	uint32_t users;    /* living processes that have it open; 0: unknown */
 	uint64_t bytes;    /* of the segment's memory */
 	uint64_t id;       /* of the segment: random, unique */
-	unsigned created;  /* 1: this process made it */
+	unsigned created;  /* 1: this process made it, or its parent did */
 	unsigned detached; /* 1: its name is gone or leads elsewhere */
 	unsigned opens;    /* how often this process has it open */
 };
 
 /*
  * Tells about the segment that `object` is, begins or lies in.
- *   EINVAL  not in an open segment, or info->size is not known
+ *   EINVAL          not in an open segment, or info->size is not known
+ *   ENOMEM, EAGAIN  in a child of fork(), as for opening
  */
 HANDOFF_API int handoff_info(const void *object, struct handoff_info *info);
 
@@ -244,15 +250,17 @@ HANDOFF_API int handoff_mutex_init(handoff_mutex *mutex,
 
 /*
  * Ends a mutex made by handoff_mutex_init(); every later call is EINVAL.
- *   EBUSY  somebody holds it, or a thread of this process waits for it
+ *   EBUSY  somebody holds it or died holding it, or a thread of this process
+ *          waits for it
  */
 HANDOFF_API int handoff_mutex_destroy(handoff_mutex *mutex);
 
 /* Locks, waiting as long as it takes.  Results: above. */
 HANDOFF_API int handoff_mutex_lock(handoff_mutex *mutex);
 
-/* Locks if that can be done at once, a dead owner's lock included; else
- * EBUSY, also when the calling thread holds it.  Results: above. */
+/* Locks if that can be done at once, else EBUSY, also when the calling thread
+ * holds it.  Whether an owner has died is asked once a millisecond at the most.
+ * Results: above. */
 HANDOFF_API int handoff_mutex_trylock(handoff_mutex *mutex);
 
 /* Locks; ETIMEDOUT if the deadline passes first.  Results: above. */
@@ -315,8 +323,8 @@ HANDOFF_API int handoff_cond_init(handoff_cond *cond,
 
 /*
  * Ends a condition made by handoff_cond_init(); every later call is EINVAL.
- * It may follow a signal or broadcast at once: it waits, briefly, for the
- * threads of this process that were woken to be done with the condition.
+ * It may follow a signal or broadcast at once: it waits, 2 s at the most, for
+ * the threads of this process that were woken to be done with the condition.
  *   EBUSY  a thread of this process waits for it
  */
 HANDOFF_API int handoff_cond_destroy(handoff_cond *cond);

@@ -416,9 +416,16 @@ int handoff__map_list(int (*fn)(const char *name, void *ctx), void *ctx)
 	const struct dirent *entry;
 	int e = dir ? 0 : opening_error(errno);
 
-	while (e == 0 && (entry = readdir(dir)) != NULL)
+	while (e == 0) {
+		errno = 0;
+		entry = readdir(dir);
+		if (!entry) {
+			e = errno;
+			break;
+		}
 		if (strncmp(entry->d_name, PREFIX, sizeof PREFIX - 1) == 0)
 			e = fn(entry->d_name + sizeof PREFIX - 1, ctx);
+	}
 	if (dir)
 		closedir(dir);
 	errno = before;

@@ -270,3 +270,16 @@ int handoff__at_thread_end(void (*fn)(void *arg), void *arg)
 	pthread_once(&end_once, make_key);
 	return end_error != 0 ? end_error : pthread_setspecific(end_key, arg);
 }
+
+int handoff__cancel_off(void)
+{
+	int before = 0;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+void handoff__cancel_restore(int before)
+{
+	pthread_setcancelstate(before, &before);
+}

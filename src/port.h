@@ -62,6 +62,11 @@ void handoff__private_free(void *memory, size_t bytes);
  * call of the same thread replaces `arg`; `fn` is always the same. */
 int handoff__at_thread_end(void (*fn)(void *arg), void *arg);
 
+/* Keeps this thread from being cancelled until it is restored with what this
+ * returns; cheap, and may be nested. */
+int handoff__cancel_off(void);
+void handoff__cancel_restore(int before);
+
 /* ---- Parking (park_*.c) ------------------------------------------------ */
 
 /* Where one parks: a word in shared memory, and its name for systems that

@@ -267,6 +267,13 @@ int handoff_list(int (*fn)(const char *name, uint32_t kind, uint64_t bytes,
     void *ctx)
 {
 	struct listing l = { fn, ctx };
+	int cancel;
+	int e;
 
-	return fn ? handoff__map_list(list_one, &l) : EINVAL;
+	if (!fn)
+		return EINVAL;
+	cancel = handoff__cancel_off();
+	e = handoff__map_list(list_one, &l);
+	handoff__cancel_restore(cancel);
+	return e;
 }

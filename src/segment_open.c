@@ -73,7 +73,10 @@ static int check_wanted(struct handoff__wanted *wanted)
 
 /* ---- An existing segment ----------------------------------------------- */
 
+/* The header is one that has been checked: others may write to the mapped
+ * one meanwhile. */
 static struct handoff__open *new_open(struct handoff__map *map,
+    const struct handoff__segment_header *header,
     const struct handoff__wanted *wanted)
 {
 	struct handoff__open *open = calloc(1, sizeof *open);
@@ -82,34 +85,32 @@ static struct handoff__open *new_open(struct handoff__map *map,
 		return NULL;
 	open->map = map;
 	open->header = handoff__map_memory(map);
-	open->id = open->header->id;
-	open->bytes = open->header->bytes;
-	open->kind = open->header->kind;
+	open->id = header->id;
+	open->bytes = header->bytes;
+	open->kind = header->kind;
 	open->opens = 1;
 	memcpy(open->name, wanted->name, strlen(wanted->name) + 1);
 	return open;
 }
 
 static int acceptable(const struct handoff__map *map,
+    const struct handoff__segment_header *header,
     const struct handoff__wanted *wanted)
 {
-	/* A copy: others may write to the header while it is checked. */
-	struct handoff__segment_header header;
-
-	memcpy(&header, handoff__map_memory(map), sizeof header);
 	if ((wanted->flags & HANDOFF_CREATE) && (wanted->mode & 077u) == 0 &&
 	    !handoff__map_ours(map))
 		return EACCES;
-	if (!handoff__header_valid(&header, handoff__map_bytes(map)) ||
-	    (wanted->kind != 0 && header.kind != wanted->kind) ||
-	    (wanted->bytes != 0 && header.bytes != wanted->bytes))
+	if (!handoff__header_valid(header, handoff__map_bytes(map)) ||
+	    (wanted->kind != 0 && header->kind != wanted->kind) ||
+	    (wanted->bytes != 0 && header->bytes != wanted->bytes))
 		return EPROTO;
 	return 0;
 }
 
-/* With the process locked.  EAGAIN: the name led away meanwhile.  The map is
+/* With the process locked.  ESTALE: the name led away meanwhile.  The map is
  * used up unless the result is an error. */
 static int adopt(struct handoff__open **found, struct handoff__map *map,
+    const struct handoff__segment_header *header,
     const struct handoff__wanted *wanted)
 {
 	struct handoff__open *open = handoff__segment_same(map);
@@ -121,13 +122,13 @@ static int adopt(struct handoff__open **found, struct handoff__map *map,
 		*found = open;
 		return 0;
 	}
-	open = new_open(map, wanted);
+	open = new_open(map, header, wanted);
 	if (!open)
 		return ENOMEM;
 	e = handoff__segment_join(open, handoff__process_token());
 	if (e == 0 && !handoff__map_leads(map, wanted->name)) {
 		handoff__life_leave(map);
-		e = EAGAIN;
+		e = ESTALE;
 	}
 	if (e != 0) {
 		free(open);
@@ -141,6 +142,7 @@ static int adopt(struct handoff__open **found, struct handoff__map *map,
 static int open_existing(struct handoff__open **found,
     const struct handoff__wanted *wanted, bool *again)
 {
+	struct handoff__segment_header header;
 	struct handoff__map *map;
 	int e = handoff__map_open(&map, wanted->name, HANDOFF__HEADER);
 
@@ -148,10 +150,11 @@ static int open_existing(struct handoff__open **found,
 	if (e != 0)
 		return e;
 	HANDOFF__POINT();
-	e = acceptable(map, wanted);
+	memcpy(&header, handoff__map_memory(map), sizeof header);
+	e = acceptable(map, &header, wanted);
 	if (e == 0 && (e = handoff__process_lock()) == 0) {
-		e = adopt(found, map, wanted);
-		*again = e == EAGAIN;
+		e = adopt(found, map, &header, wanted);
+		*again = e == ESTALE;
 		handoff__process_unlock();
 	}
 	if (e != 0)
@@ -189,7 +192,7 @@ static int prepare(struct handoff__open **made,
 	if (e != 0)
 		return e;
 	fill_header(handoff__map_memory(map), wanted);
-	open = new_open(map, wanted);
+	open = new_open(map, handoff__map_memory(map), wanted);
 	e = open ? handoff__process_lock() : ENOMEM;
 	if (e == 0) {
 		open->created = true;
@@ -207,7 +210,7 @@ static int prepare(struct handoff__open **made,
 	return 0;
 }
 
-/* Sets *again if somebody else's segment has got the name. */
+/* Sets *again if somebody else's segment has got the name meanwhile. */
 static int create(struct handoff__open **found,
     const struct handoff__wanted *wanted, bool *again)
 {
@@ -244,34 +247,41 @@ static int create(struct handoff__open **found,
 	return 0;
 }
 
+static int get(struct handoff__open **found,
+    const struct handoff__wanted *wanted)
+{
+	bool again = true;
+	int e = 0;
+
+	for (int i = 0; again && i < ATTEMPTS; i++) {
+		e = open_existing(found, wanted, &again);
+		if (wanted->flags & HANDOFF_EXCLUSIVE) {
+			if (e == 0)
+				handoff_close((*found)->header);
+			if (e == 0 || e == EPROTO || e == EACCES)
+				return EEXIST;
+		}
+		if (e == ENOENT && (wanted->flags & HANDOFF_CREATE))
+			e = create(found, wanted, &again);
+	}
+	return again ? EAGAIN : e;
+}
+
 int handoff__segment_get(struct handoff__open **found,
     const struct handoff__wanted *asked)
 {
 	struct handoff__wanted wanted = *asked;
-	bool again;
 	int e = check_wanted(&wanted);
+	int cancel;
 
 	if (e == 0)
 		e = handoff__self_begin();
-	for (int i = 0; e == 0 && i < ATTEMPTS; i++) {
-		e = open_existing(found, &wanted, &again);
-		if (wanted.flags & HANDOFF_EXCLUSIVE) {
-			if (e == 0)
-				handoff_close((*found)->header);
-			if (e != ENOENT && !again)
-				return e == 0 || e == EPROTO || e == EACCES ?
-				    EEXIST :
-				    e;
-		} else if (e == 0) {
-			return 0;
-		}
-		if (e == ENOENT && (wanted.flags & HANDOFF_CREATE))
-			e = create(found, &wanted, &again);
-		if (!again)
-			return e;
-		e = 0;
-	}
-	return e != 0 ? e : EAGAIN;
+	if (e != 0)
+		return e;
+	cancel = handoff__cancel_off();
+	e = get(found, &wanted);
+	handoff__cancel_restore(cancel);
+	return e;
 }
 
 /* ---- The public part --------------------------------------------------- */

@@ -29,6 +29,7 @@
 
 struct process {
 	_Atomic uint32_t lock; /* 0 free, 1 held, 2 held and waited for */
+	int cancel;            /* of who holds it: not before it is unlocked */
 	uint32_t token;
 	struct handoff__self *threads;
 	_Atomic uint32_t parked[BUCKETS];
@@ -67,27 +68,32 @@ int handoff__process_lock(void)
 {
 	struct process *p = process();
 	uint32_t free = 0;
-	struct handoff__place place;
+	int cancel;
 
 	if (!p)
 		return ENOMEM;
-	if (atomic_compare_exchange_strong(&p->lock, &free, 1))
-		return 0;
-	place = lock_place(p);
-	while (atomic_exchange(&p->lock, 2) != 0)
-		handoff__park(&place, 2, HANDOFF_NEVER);
+	cancel = handoff__cancel_off();
+	if (!atomic_compare_exchange_strong(&p->lock, &free, 1)) {
+		struct handoff__place place = lock_place(p);
+
+		while (atomic_exchange(&p->lock, 2) != 0)
+			handoff__park(&place, 2, HANDOFF_NEVER);
+	}
+	p->cancel = cancel;
 	return 0;
 }
 
 void handoff__process_unlock(void)
 {
 	struct process *p = process();
+	int cancel = p->cancel;
 
 	if (atomic_exchange(&p->lock, 0) == 2) {
 		struct handoff__place place = lock_place(p);
 
 		handoff__unpark(&place, 1);
 	}
+	handoff__cancel_restore(cancel);
 }
 
 uint32_t handoff__process_token(void)
