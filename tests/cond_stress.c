@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * No wake is lost: processes that cannot go on without each other, on a build
+ * in which no wait looks again by itself, so that a lost wake stops them for
+ * good, and in which each step between two atomics may be held up at random.
+ */
+#define _GNU_SOURCE
+#include "processes.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "points.h"
+
+#define MOST 6u     /* processes */
+#define CAPACITY 2u /* tokens on the table */
+#define STILL 8.0   /* seconds without progress: they hang */
+
+struct room {
+	handoff_mutex lock;
+	handoff_cond changed[MOST];
+	_Atomic unsigned stop;
+	_Atomic unsigned progress; /* counted with the lock held */
+	unsigned pinned;
+	unsigned processes;
+
+	/* Protected by the lock. */
+	volatile unsigned inside;
+	volatile unsigned tokens;
+	volatile unsigned made;
+	volatile unsigned taken;
+	volatile unsigned arrived;
+	volatile unsigned round;
+	volatile unsigned turn;
+};
+
+struct wanted {
+	unsigned policy;
+	unsigned pinned;
+	unsigned processes;
+};
+
+static int fill(void *memory, size_t bytes, void *arg)
+{
+	const struct wanted *wanted = arg;
+	struct handoff_mutex_attr of_mutex = { sizeof of_mutex, 0,
+		                               wanted->policy, 0 };
+	struct handoff_cond_attr of_cond = { sizeof of_cond, 0, wanted->policy,
+		                             0 };
+	struct room *r = memory;
+	int e = handoff_mutex_init(&r->lock, &of_mutex);
+
+	(void)bytes;
+	for (unsigned i = 0; e == 0 && i < MOST; i++)
+		e = handoff_cond_init(&r->changed[i], &of_cond);
+	r->pinned = wanted->pinned;
+	r->processes = wanted->processes;
+	return e;
+}
+
+static struct room *make(unsigned flags, struct wanted *wanted)
+{
+	struct handoff_segment_options options = {
+		sizeof options, sizeof(struct room), 1, fill, wanted
+	};
+	handoff_segment *segment = NULL;
+
+	if (handoff_segment_open(&segment, "stress", flags, 0600, &options) !=
+	    0)
+		return NULL;
+	return handoff_segment_memory(segment);
+}
+
+/* ---- Chance ------------------------------------------------------------------ */
+
+static uint32_t seed;
+
+static uint32_t chance(uint32_t n)
+{
+	seed = seed * 1664525u + 1013904223u;
+	return (uint32_t)((uint64_t)n * (seed >> 8) >> 24);
+}
+
+/* At each point: often nothing, sometimes others run first. */
+static void jostle(void)
+{
+	uint32_t x = chance(256);
+
+	if (x < 12) {
+		sched_yield();
+	} else if (x < 20) {
+		for (volatile uint32_t i = chance(3000); i > 0;)
+			i = i - 1;
+	} else if (x == 20 && chance(4) == 0) {
+		sleep_seconds(chance(200) / 1e6);
+	}
+}
+
+static void pin(void)
+{
+	cpu_set_t may;
+	cpu_set_t one;
+	size_t cpu = 0;
+
+	CHECK(sched_getaffinity(0, sizeof may, &may) == 0);
+	while (!CPU_ISSET(cpu, &may))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+}
+
+/* What each part does first: the room, and who this is. */
+static struct room *come_in(const char *arg, unsigned *me)
+{
+	struct room *r = make(0, NULL);
+
+	CHECK(r != NULL);
+	CHECK(sscanf(arg, "%u", me) == 1);
+	seed = *me * 2654435761u + (uint32_t)handoff_now();
+	if (r->pinned)
+		pin();
+	handoff__slices = 0;
+	handoff__point_hook = jostle;
+	say("ready");
+	await("go");
+	return r;
+}
+
+/* ---- Trade: some make tokens, some take them ------------------------------------ */
+
+/* Unlocks; one is told of it, in one of all ways. */
+static void unlock_and_tell(struct room *r, handoff_cond *c)
+{
+	switch (chance(8)) {
+	case 0:
+		OK(handoff_mutex_unlock(&r->lock));
+		OK(handoff_cond_signal(c));
+		break;
+	case 1:
+		OK(handoff_mutex_unlock(&r->lock));
+		OK(handoff_cond_broadcast(c));
+		break;
+	case 2:
+		OK(handoff_cond_broadcast(c));
+		OK(handoff_mutex_unlock(&r->lock));
+		break;
+	case 3: /* a second one, for nobody */
+		OK(handoff_cond_signal(c));
+		OK(handoff_cond_signal(&r->changed[2]));
+		OK(handoff_mutex_unlock(&r->lock));
+		break;
+	default:
+		OK(handoff_cond_signal(c));
+		OK(handoff_mutex_unlock(&r->lock));
+		break;
+	}
+}
+
+/*
+ * Waits until `*what` differs from `not`, with the lock held; false: it did
+ * not come to that.  A `visitor` waits for a short time only, and when that is
+ * over it goes away without a look, until others have got on without it: had
+ * it taken a wake along, nobody would.
+ */
+static bool wait_while(struct room *r, handoff_cond *c,
+                       const volatile unsigned *what, unsigned not,
+                       bool visitor)
+{
+	while (*what == not && !atomic_load(&r->stop)) {
+		unsigned before = atomic_load(&r->progress);
+		int e;
+
+		if (!visitor) {
+			OK(handoff_cond_wait(c, &r->lock));
+			continue;
+		}
+		e = handoff_cond_wait_until(c, &r->lock,
+		                            handoff_after(chance(300000)));
+		if (e == ETIMEDOUT) {
+			OK(handoff_mutex_unlock(&r->lock));
+			while (atomic_load(&r->progress) == before &&
+			       !atomic_load(&r->stop))
+				sleep_seconds(50e-6);
+			return false;
+		}
+		CHECK(e == 0);
+	}
+	return true;
+}
+
+/* Even ones make, odd ones take; the last two are visitors. */
+static int part_trade(const char *arg)
+{
+	unsigned me;
+	struct room *r = come_in(arg, &me);
+	bool makes = me % 2 == 0;
+	bool visitor = me + 2 >= r->processes;
+	handoff_cond *waits = &r->changed[makes];
+	handoff_cond *tells = &r->changed[!makes];
+
+	while (!atomic_load(&r->stop)) {
+		OK(handoff_mutex_lock(&r->lock));
+		if (!wait_while(r, waits, &r->tokens, makes ? CAPACITY : 0,
+		                visitor))
+			continue;
+		if (!atomic_load(&r->stop)) {
+			CHECK(r->inside == 0);
+			r->inside = me + 1;
+			if (makes) {
+				r->tokens = r->tokens + 1;
+				r->made = r->made + 1;
+			} else {
+				r->tokens = r->tokens - 1;
+				r->taken = r->taken + 1;
+			}
+			CHECK(r->tokens <= CAPACITY);
+			atomic_fetch_add(&r->progress, 1);
+			CHECK(r->inside == me + 1);
+			r->inside = 0;
+		}
+		unlock_and_tell(r, tells);
+	}
+	return 0;
+}
+
+/* ---- Meeting: all wait for the last ----------------------------------------------- */
+
+static int part_meet(const char *arg)
+{
+	unsigned me;
+	struct room *r = come_in(arg, &me);
+	bool told = false;
+
+	while (!told) {
+		unsigned round;
+
+		OK(handoff_mutex_lock(&r->lock));
+		round = r->round;
+		r->arrived = r->arrived + 1;
+		if (r->arrived == r->processes) {
+			r->arrived = 0;
+			r->round = round + 1;
+			atomic_fetch_add(&r->progress, 1);
+			/* The last one says for all whether they go on. */
+			r->turn = atomic_load(&r->stop);
+			told = r->turn;
+			if (chance(2)) {
+				OK(handoff_cond_broadcast(&r->changed[0]));
+				OK(handoff_mutex_unlock(&r->lock));
+			} else {
+				OK(handoff_mutex_unlock(&r->lock));
+				OK(handoff_cond_broadcast(&r->changed[0]));
+			}
+			continue;
+		}
+		while (r->round == round)
+			OK(handoff_cond_wait(&r->changed[0], &r->lock));
+		CHECK(r->round == round + 1);
+		told = r->turn;
+		OK(handoff_mutex_unlock(&r->lock));
+	}
+	return 0;
+}
+
+/* ---- A ring: each has a condition, all have one mutex -------------------------------- */
+
+static int part_ring(const char *arg)
+{
+	unsigned me;
+	struct room *r = come_in(arg, &me);
+	handoff_cond *next = &r->changed[(me + 1) % r->processes];
+	bool naked = false;
+
+	OK(handoff_mutex_lock(&r->lock));
+	while (!atomic_load(&r->stop)) {
+		if (r->turn != me) {
+			OK(handoff_cond_wait(&r->changed[me], &r->lock));
+			continue;
+		}
+		r->turn = (me + 1) % r->processes;
+		atomic_fetch_add(&r->progress, 1);
+		naked = chance(4) == 0;
+		if (chance(8) == 0) /* and one that finds nothing to do */
+			OK(handoff_cond_signal(
+			    &r->changed[chance(r->processes)]));
+		if (naked)
+			OK(handoff_mutex_unlock(&r->lock));
+		OK(handoff_cond_signal(next));
+		if (naked)
+			OK(handoff_mutex_lock(&r->lock));
+	}
+	OK(handoff_cond_signal(next));
+	OK(handoff_mutex_unlock(&r->lock));
+	return 0;
+}
+
+/* ---- The mutex alone ----------------------------------------------------------------- */
+
+static int part_lock(const char *arg)
+{
+	unsigned me;
+	struct room *r = come_in(arg, &me);
+
+	while (!atomic_load(&r->stop)) {
+		bool visitor = chance(4) == 0;
+		unsigned before = atomic_load(&r->progress);
+		int e = handoff_mutex_lock_until(
+		    &r->lock, visitor ? handoff_after(chance(100000)) :
+		                        HANDOFF_NEVER);
+
+		if (e == ETIMEDOUT && visitor) {
+			while (atomic_load(&r->progress) == before &&
+			       !atomic_load(&r->stop))
+				sleep_seconds(50e-6);
+			continue;
+		}
+		CHECK(e == 0);
+		CHECK(r->inside == 0);
+		r->inside = me + 1;
+		jostle();
+		CHECK(r->inside == me + 1);
+		atomic_fetch_add(&r->progress, 1);
+		r->inside = 0;
+		OK(handoff_mutex_unlock(&r->lock));
+	}
+	return 0;
+}
+
+/* ---- The parent ------------------------------------------------------------------------ */
+
+static void end_all(struct room *r)
+{
+	assert_int_equal(handoff_mutex_lock(&r->lock), 0);
+	atomic_store(&r->stop, 1);
+	for (unsigned i = 0; i < MOST; i++)
+		assert_int_equal(handoff_cond_broadcast(&r->changed[i]), 0);
+	assert_int_equal(handoff_mutex_unlock(&r->lock), 0);
+}
+
+/* Fails unless they always get on, and do at least `least` steps. */
+static void watch(struct room *r, double seconds, unsigned least)
+{
+	double end = seconds_now() + seconds;
+	double moved = seconds_now();
+	unsigned before = 0;
+
+	while (seconds_now() < end || before < least) {
+		unsigned now = atomic_load(&r->progress);
+
+		if (now != before)
+			moved = seconds_now();
+		else if (seconds_now() - moved > STILL)
+			fail_msg("a wake is lost: nothing moves after %u",
+			         now);
+		before = now;
+		sleep_seconds(0.02);
+	}
+	print_message("%u steps\n", before);
+}
+
+static void run(const char *part, unsigned processes, unsigned policy,
+                unsigned pinned, double seconds)
+{
+	struct wanted wanted = { policy, pinned, processes };
+	struct room *r = make(HANDOFF_CREATE | HANDOFF_EXCLUSIVE, &wanted);
+	struct process p[MOST];
+	bool meet = strcmp(part, "meet") == 0;
+	char arg[20];
+
+	assert_non_null(r);
+	for (unsigned i = 0; i < processes; i++) {
+		snprintf(arg, sizeof arg, "%u", i);
+		p[i] = start(part, arg);
+		expect(&p[i], "ready");
+	}
+	for (unsigned i = 0; i < processes; i++)
+		tell(&p[i], "go");
+	watch(r, seconds, 100);
+	if (meet)
+		atomic_store(&r->stop, 1);
+	else
+		end_all(r);
+	for (unsigned i = 0; i < processes; i++)
+		assert_int_equal(finish(&p[i]), 0);
+	assert_int_equal(r->made, r->taken + r->tokens);
+	assert_int_equal(handoff_close(r), 0);
+	assert_int_equal(handoff_unlink("stress"), 0);
+}
+
+/* One test: part, processes, policy, pinned to one CPU or not, seconds. */
+#define STRESS(test, part, processes, policy, pinned, seconds)         \
+	static void test(void **state)                                 \
+	{                                                              \
+		(void)state;                                           \
+		run(part, processes, HANDOFF_WAIT_##policy, pinned,    \
+		    seconds);                                          \
+	}
+
+STRESS(six_that_adapt_trade_tokens, "trade", 6, ADAPTIVE, 0, 3)
+STRESS(six_that_block_trade_tokens, "trade", 6, BLOCK, 0, 3)
+STRESS(four_that_adapt_trade_tokens_on_one_cpu, "trade", 4, ADAPTIVE, 1, 2)
+STRESS(six_that_block_trade_tokens_on_one_cpu, "trade", 6, BLOCK, 1, 2)
+STRESS(five_that_adapt_meet, "meet", 5, ADAPTIVE, 0, 2)
+STRESS(five_that_block_meet, "meet", 5, BLOCK, 0, 2)
+STRESS(five_that_adapt_meet_on_one_cpu, "meet", 5, ADAPTIVE, 1, 1)
+STRESS(four_that_block_meet_on_one_cpu, "meet", 4, BLOCK, 1, 1)
+STRESS(four_that_adapt_go_round, "ring", 4, ADAPTIVE, 0, 2)
+STRESS(four_that_block_go_round, "ring", 4, BLOCK, 0, 2)
+STRESS(four_that_adapt_go_round_on_one_cpu, "ring", 4, ADAPTIVE, 1, 1)
+STRESS(six_that_block_go_round_on_one_cpu, "ring", 6, BLOCK, 1, 1)
+STRESS(five_that_adapt_lock, "lock", 5, ADAPTIVE, 0, 2)
+STRESS(five_that_block_lock, "lock", 5, BLOCK, 0, 2)
+STRESS(five_that_block_lock_on_one_cpu, "lock", 5, BLOCK, 1, 1)
+
+int main(int argc, char **argv)
+{
+	static const struct part parts[] = {
+		{ "trade", part_trade },
+		{ "meet", part_meet },
+		{ "ring", part_ring },
+		{ "lock", part_lock },
+	};
+#define TEST(name) cmocka_unit_test_teardown(name, processes_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(six_that_adapt_trade_tokens),
+		TEST(six_that_block_trade_tokens),
+		TEST(four_that_adapt_trade_tokens_on_one_cpu),
+		TEST(six_that_block_trade_tokens_on_one_cpu),
+		TEST(five_that_adapt_meet),
+		TEST(five_that_block_meet),
+		TEST(five_that_adapt_meet_on_one_cpu),
+		TEST(four_that_block_meet_on_one_cpu),
+		TEST(four_that_adapt_go_round),
+		TEST(four_that_block_go_round),
+		TEST(four_that_adapt_go_round_on_one_cpu),
+		TEST(six_that_block_go_round_on_one_cpu),
+		TEST(five_that_adapt_lock),
+		TEST(five_that_block_lock),
+		TEST(five_that_block_lock_on_one_cpu),
+	};
+
+	PROCESSES_BEGIN(argc, argv, parts, 240);
+	return processes_end(
+	    cmocka_run_group_tests_name("cond_stress", tests, NULL, NULL));
+}
