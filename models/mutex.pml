@@ -1,188 +1,415 @@
 /* SPDX-License-Identifier: ISC */
-/* P processes (each one thread, token i+1), each locks ROUNDS times. */
+/*
+ * The mutex of src/mutex.c, whose names are used here.
+ *
+ * MODELLED
+ *   P processes of one thread each, with the tokens 1 to P.  Each locks ROUNDS
+ *   times, the first one FIRST times: look, recover, mark, park, look again;
+ *   at its deadline it gives up.  The lock is given back by unlock, or its
+ *   thread ends with it (GONE).  Who was told EOWNERDEAD calls consistent or
+ *   not.  A process may leave between two locks; then the next one draws the
+ *   same token.  It may be killed after any step.
+ *
+ * ABSTRACTED
+ *   A look and the swap that takes what is free are one step: a swap that
+ *   fails changes nothing and looks again.  Spinning is looking again.  A
+ *   kernel wake reaches any that is parked.  A life byte is taken or it is
+ *   not; asking may fail for no reason, which is never taken for dead.
+ *   The kernel frees a dead process's own byte first, then the byte that it
+ *   had taken to ask.  Memory is sequentially consistent, as are the
+ *   operations on the word in C.
+ *
+ * BOUNDS, each by -D
+ *   P ROUNDS FIRST
+ *   KILLS      processes killed after any step
+ *   OWNERKILLS processes killed while they hold the mutex
+ *   ENDS       threads that end while they hold it
+ *   LEAVES     processes that leave, and another comes with the same token
+ *   DEADLINES  processes, from the first, that have a deadline
+ *   SLICES     1: a slice ends when an owner has died; 2: and when the word
+ *              has changed without a wake; 3: at any time, and parks return
+ *              for no reason.  Without it no slice ends.
+ *
+ * PROPERTIES
+ *   One holder at a time; a living one is never robbed (acquire).
+ *   Each death of an owner is told once, to the next owner (acquire, init).
+ *   After the exchange in unlock the mutex is not touched: whoever has used it
+ *   last destroys it (TOUCH).
+ *   No wake is lost: nobody stays parked (end states).  Without deaths this
+ *   holds without slices; when owners die, with slices that look after owners
+ *   only; when anybody dies at any step, with SLICES=2.
+ *
+ * MUTATIONS, each by -D, each to be found wrong
+ *   NOREMARK       one that has parked locks without setting WAITERS
+ *   NOMARKONGIVEUP one that has parked leaves at its deadline without a mark
+ *   CLEARNOWAKE    unlock clears WAITERS and wakes nobody
+ *   NOWAKEDEAD     unlock to DEAD wakes only if WAITERS is set
+ *   NOCOMPARE      recovery does not compare the word once it has the byte
+ *   NOBYTE         recovery looks at the byte without taking it
+ *   LOSTMARK       recovery drops WAITERS
+ *   TOUCHAFTER     unlock looks at the word after its exchange
+ */
 #ifndef P
 #define P 2
 #endif
 #ifndef ROUNDS
 #define ROUNDS 1
 #endif
+#ifndef FIRST
+#define FIRST ROUNDS
+#endif
 #ifndef KILLS
-#define KILLS 0		/* processes that may be killed, at any step */
+#define KILLS 0
+#endif
+#ifndef OWNERKILLS
+#define OWNERKILLS 0
 #endif
 #ifndef ENDS
-#define ENDS 0		/* threads that may end while they hold it */
+#define ENDS 0
+#endif
+#ifndef LEAVES
+#define LEAVES 0
 #endif
 #ifndef DEADLINES
-#define DEADLINES 0	/* processes below this number have a deadline */
+#define DEADLINES 0
 #endif
+#ifndef SLICES
+#define SLICES 0
+#endif
+
+#define OWNER(x) ((x) & 7)
+#define GONE 7
 #define DEAD 8
 #define WAITERS 16
-#define GONE 7
-#define OWNER(x) ((x) & 7)
 #define TOKEN (me + 1)
-#define DIE if :: true :: kills > 0 -> kills--; goto dead fi
+
+#ifdef NOREMARK
+#define WAITED 0
+#else
+#define WAITED (waited -> WAITERS : 0)
+#endif
+#ifdef LOSTMARK
+#define KEPT 0
+#else
+#define KEPT WAITERS
+#endif
 
 byte word;
-byte life[8];		/* per token: 0 free, else who holds its byte (pid + 1) */
-bit asleep[P];
-byte parked_on[P];
-byte kills = KILLS, ends = ENDS;
-/* ghosts */
-byte inside;		/* who is in the critical section: a count */
-byte deaths, told;	/* deaths of owners; EOWNERDEAD given */
-byte holder;		/* token of who holds it by the ghost, living or dead */
-bit broken;		/* it was given up for ever */
+bit taken[P + 1];	/* the life bytes, by token */
+bit asleep[P];		/* parked on the word */
+byte kills = KILLS;	/* how often each may yet happen */
+byte ownerkills = OWNERKILLS;
+byte ends = ENDS;
+byte leaves = LEAVES;
 
-#ifdef SLICES
-#define SLICE true
-#else
-#define SLICE false
-#endif
+/* Of the model alone. */
+byte holder;		/* its token, while it lives */
+bit owed;		/* an owner has died, and nobody has been told */
+byte users = P;		/* how many will yet touch the mutex */
+bit destroyed;
 
-inline unpark(n) {	/* n: 1 or P */
+#define TOUCH assert(!destroyed)
+#define DIE if :: true :: kills > 0 -> kills--; goto dead fi
+
+/* What the end of a slice can find, for one that is parked on v. */
+#define ORPHANED \
+	(OWNER(word) != 0 && OWNER(word) != GONE && !taken[OWNER(word)])
+#define FINDS \
+	(SLICES > 2 || (SLICES > 1 && word != v) || (SLICES > 0 && ORPHANED))
+
+inline unpark_one() {
 	atomic {
 		if
-		:: n == 1 ->
-			if
-			:: asleep[0] -> asleep[0] = 0
+		:: asleep[0] -> asleep[0] = 0
 #if P > 1
-			:: asleep[1] -> asleep[1] = 0
+		:: asleep[1] -> asleep[1] = 0
 #endif
 #if P > 2
-			:: asleep[2] -> asleep[2] = 0
+		:: asleep[2] -> asleep[2] = 0
 #endif
 #if P > 3
-			:: asleep[3] -> asleep[3] = 0
+		:: asleep[3] -> asleep[3] = 0
 #endif
-			:: else
-			fi
-		:: else -> x = 0; do :: x < P -> asleep[x] = 0; x++ :: else -> x = 0; break od
+		:: else
 		fi
 	}
 }
 
-inline acquired() {
-	assert(inside == 0); inside = 1; holder = TOKEN;
+inline unpark_all() {
+	atomic {
+		for (i : 0 .. P - 1) {
+			asleep[i] = 0
+		}
+		i = 0
+	}
+}
+
+/* The word has just become ours; told: with EOWNERDEAD. */
+inline acquire(told) {
+	assert(holder == 0);
+	assert(owed == told);
+	owed = 0;
+	holder = TOKEN
+}
+
+/* The owner is no more. */
+inline lose() {
+	assert(holder == TOKEN && !owed);
+	owed = 1;
+	holder = 0
+}
+
+/* The last touch of this round. */
+inline leave() {
+	rounds--;
+	if
+	:: rounds == 0 -> users--
+	:: else
+	fi
 }
 
 proctype process(byte me) {
-	byte v, x, r = ROUNDS;
-	bit parked, late, sus, mine;
-again:
-	do
-	:: r == 0 -> break
-	:: else ->
-		r--; parked = 0; late = 0;
-look:		atomic { v = word; DIE }
+	byte i;
+	byte v;		/* the word: as seen, as parked on, as left */
+	byte asked;	/* the token whose life byte we have taken */
+	byte rounds = (me == 0 -> FIRST : ROUNDS);
+	bit waited, late;
+
+look:
+	atomic {
+		TOUCH;
+		v = word;
 		if
-		:: OWNER(v) == 0 && (v & DEAD) ->
-#ifndef NOPASSDEAD
-			if :: parked -> unpark(P) :: else fi;
-#endif
-			goto next
+		:: OWNER(v) == 0 && v & DEAD ->
+			leave();			/* ENOTRECOVERABLE */
+			goto left
 		:: OWNER(v) == 0 && !(v & DEAD) ->
-			atomic {
-				if
-				:: word == v -> word = TOKEN | (v & WAITERS) | (parked -> WAITERS : 0); acquired(); DIE; goto held
-				:: else -> goto look
-				fi
-			}
+			word = TOKEN | (v & WAITERS) | WAITED;
+			acquire(0);
+			DIE;
+			goto held
 		:: OWNER(v) == GONE ->
-			atomic {
-				if
-				:: word == v -> word = TOKEN | DEAD | (v & WAITERS) | (parked -> WAITERS : 0); told++; acquired(); DIE; goto held
-				:: else -> goto look
-				fi
-			}
-		:: OWNER(v) != 0 && OWNER(v) != GONE ->
-			if
-			:: OWNER(v) != TOKEN && KILLS > 0 -> goto ask
-			:: true
-			fi
-		fi;
-mark:		atomic {		/* x -> x | WAITERS; late: leave */
-			if
-			:: word == v -> word = v | WAITERS; v = word; DIE
-			:: else -> goto look
-			fi;
-			if :: late -> goto next :: else fi
-		}
-		atomic {
-			if :: word == v -> asleep[me] = 1; parked_on[me] = v :: else fi
-		}
-sleep:		if
-		:: !asleep[me]
-		:: atomic { SLICE && asleep[me] && (word != v || (OWNER(word) < GONE && OWNER(word) > 0 && life[OWNER(word)] == 0)) -> asleep[me] = 0 }
-		:: atomic { me < DEADLINES && asleep[me] -> asleep[me] = 0; late = 1 }
-		:: atomic { kills > 0 && asleep[me] -> kills--; asleep[me] = 0; goto dead }
-		fi;
-		parked = 1;
-		goto look;
-
-ask:		atomic {		/* take the life byte of the owner */
-			if
-			:: life[OWNER(v)] == 0 -> life[OWNER(v)] = TOKEN; DIE
-			:: else -> goto mark
-			fi
-		}
-		atomic {		/* compare again and swap */
-			if
-			:: word == v ->
-				word = TOKEN | DEAD | (v & WAITERS) | (parked -> WAITERS : 0);
-				told++; acquired(); mine = 1
-			:: else -> mine = 0
-			fi;
-			DIE
-		}
-		atomic { life[OWNER(v)] = 0; DIE }
-		if :: mine -> mine = 0 :: else -> goto look fi;
-
-held:		atomic { DIE }
-		if
-		:: word & DEAD ->
-			if
-			:: atomic { word = word & ~DEAD; DIE }	/* consistent */
-			:: true
-			fi
-		:: !(word & DEAD)
-		fi;
-		if
-		:: atomic { ends > 0 -> ends--; inside = 0; holder = 0; deaths++;
-			v = word & WAITERS; word = GONE; DIE }
-		:: atomic { true ->
-			inside = 0; holder = 0; v = word;
-			if
-			:: word & DEAD -> word = DEAD; broken = 1; mine = 1
-			:: else -> word = 0
-			fi;
-			DIE }
-		fi;
-		if
-#ifdef WAKEDEAD
-		:: mine -> unpark(P)
-#else
-		:: mine && (v & WAITERS) -> unpark(P)
-#endif
-		:: !mine && (v & WAITERS) -> unpark(1)
+			word = TOKEN | DEAD | (v & WAITERS) | WAITED;
+			acquire(1);
+			DIE;
+			goto held
 		:: else
 		fi;
-next:		mine = 0
-	od;
-	goto leave;
-dead:	skip;
-leave:	atomic {	/* the kernel drops what it held */
-		x = 0;
-		do :: x < 8 -> if :: life[x] == TOKEN -> life[x] = 0 :: else fi; x++ :: else -> break od;
-		if :: holder == TOKEN -> deaths++; holder = 0; inside = 0 :: else fi
+		if
+		:: late && v & WAITERS ->
+			leave();			/* ETIMEDOUT */
+			goto left
+#ifdef NOMARKONGIVEUP
+		:: waited && me < DEADLINES ->
+			leave();
+			goto left
+#endif
+		:: waited && !(late && v & WAITERS) -> goto mark
+		:: !waited -> goto recover
+		fi
+	}
+
+mark:
+	atomic {
+		TOUCH;
+		if
+		:: word != v -> goto look
+		:: else
+		fi;
+		word = v | WAITERS;
+		v = word;
+		if
+		:: late ->
+			leave();			/* ETIMEDOUT */
+			DIE;
+			goto left
+		:: else
+		fi;
+		DIE
+	}
+	atomic {					/* park */
+		waited = 1;
+		if
+		:: word == v -> asleep[me] = 1
+		:: word != v -> goto look
+		:: me < DEADLINES -> late = 1; goto look
+		fi
+	}
+	atomic {
+		if
+		:: !asleep[me]
+		:: asleep[me] && FINDS -> asleep[me] = 0; goto recover
+		:: asleep[me] && SLICES > 2 -> asleep[me] = 0
+		:: asleep[me] && me < DEADLINES -> asleep[me] = 0; late = 1
+		:: kills > 0 -> asleep[me] = 0; kills--; goto dead
+		fi;
+		goto look
+	}
+
+recover:
+	if
+	:: atomic {
+		!taken[OWNER(v)] ->
+		asked = OWNER(v);
+#ifndef NOBYTE
+		taken[asked] = 1;
+#endif
+		DIE
+	}
+	:: atomic {
+		true ->			/* the owner lives, or who knows */
+		if
+		:: waited -> goto look
+		:: else -> goto mark
+		fi
+	}
+	fi;
+	atomic {
+		TOUCH;
+		if
+#ifdef NOCOMPARE
+		:: true ->
+#else
+		:: OWNER(word) == asked ->
+#endif
+			word = TOKEN | DEAD | (word & KEPT) | WAITED;
+			acquire(1)
+		:: else
+		fi;
+		DIE
+	}
+	atomic {
+#ifndef NOBYTE
+		taken[asked] = 0;
+#endif
+		asked = 0;
+		DIE;
+		if
+		:: holder == TOKEN -> goto held		/* it is ours */
+		:: holder != TOKEN && waited -> goto look
+		:: holder != TOKEN && !waited -> goto mark
+		fi
+	}
+
+held:
+	if
+	:: atomic {
+		word & DEAD ->				/* consistent */
+		TOUCH;
+		word = word & ~DEAD;
+		DIE
+	}
+	:: true
+	:: atomic {
+		ownerkills > 0 ->
+		ownerkills--;
+		goto dead
+	}
+	fi;
+	if
+	:: atomic {
+		true ->					/* unlock */
+		TOUCH;
+		v = word;
+		word = v & DEAD;
+		holder = 0;
+		leave();
+		DIE
+	}
+	:: atomic {
+		ends > 0 ->				/* the thread ends */
+		ends--;
+		TOUCH;
+		v = word & WAITERS;
+		word = GONE;
+		lose();
+		leave();
+		DIE
+	}
+	fi;
+#ifdef TOUCHAFTER
+	atomic {
+		TOUCH
+	}
+#endif
+	if
+#ifdef NOWAKEDEAD
+	:: v & DEAD && v & WAITERS ->
+#else
+	:: v & DEAD ->
+#endif
+		unpark_all()
+#ifndef CLEARNOWAKE
+	:: !(v & DEAD) && v & WAITERS ->
+		unpark_one()
+#endif
+	:: else
+	fi;
+
+left:
+	atomic {
+		v = 0;
+		waited = 0;
+		late = 0;
+		if
+		:: rounds > 0 && leaves == 0 -> goto look
+		:: rounds > 0 && leaves > 0
+		:: rounds == 0 && users > 0 -> goto out
+		:: rounds == 0 && users == 0 -> destroyed = 1; goto out
+		fi
+	}
+	if
+	:: true -> goto look
+	:: atomic {
+		leaves > 0 ->
+		leaves--;
+		taken[TOKEN] = 0
+	}
+	fi;
+	atomic {
+		!taken[TOKEN] ->	/* joins once nobody asks */
+		taken[TOKEN] = 1;
+		goto look
+	}
+
+dead:
+	atomic {
+		if
+		:: holder == TOKEN -> lose()
+		:: else
+		fi;
+		if
+		:: rounds > 0 -> users--
+		:: else
+		fi;
+		rounds = 0;
+		waited = 0;
+		late = 0;
+		v = 0
+	}
+out:
+	taken[TOKEN] = 0;
+	atomic {
+		if
+		:: asked != 0 -> taken[asked] = 0
+		:: else
+		fi;
+		asked = 0
 	}
 }
 
 init {
+	byte i;
+
 	atomic {
-		byte i;
-		for (i : 0 .. P - 1) { life[i + 1] = i + 1; run process(i) }
+		for (i : 0 .. P - 1) {
+			taken[i + 1] = 1;
+			run process(i)
+		}
+		i = 0
 	}
-	/* when all is over: each death of an owner was told, or not yet */
+	/* When all has come to rest: a death that nobody has been told of is
+	 * still there to be found. */
 	timeout;
-	assert(broken || deaths == told + (OWNER(word) != 0))
+	assert(owed == (OWNER(word) != 0))
 }

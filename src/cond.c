@@ -122,7 +122,9 @@
 #define DUE_MOST 0x7fffu
 #define WAITED ((uint64_t)1 << 62)
 
-/* How long destroy waits for those who were woken, and how often it looks. */
+/* How long destroy waits for those who are inside, while there is somebody
+ * without a wake and in all, and how often it looks. */
+#define UNWOKEN_NS 200000000u
 #define LEAVE_NS 2000000000u
 #define LEAVE_STEP_NS 50000u
 
@@ -206,10 +208,10 @@ struct waiter {
 	uint32_t marked;  /* the same at the mark */
 	unsigned partner; /* CPU + 1 of who had the mutex before us */
 	bool is_marked;   /* w9 has something to do */
-	bool is_locked;   /* w8 has been done, with that result */
-	int locked;
-	bool woken;    /* a wake brought us here */
-	bool requeued; /* may have been parked on the mutex instead */
+	bool is_locked;   /* w8 has been done */
+	int locked;       /* its result */
+	bool woken;       /* a wake brought us here */
+	bool requeued;    /* may have been parked on the mutex instead */
 };
 
 /* w2 */
@@ -302,6 +304,23 @@ static bool over(struct waiter *x, enum handoff__woken woken)
 }
 
 /*
+ * Locks the mutex again, outside of the condition: meanwhile a destroy may tell
+ * us not to touch it any more; then the mark is as good as gone.
+ */
+static void lock_outside(struct waiter *x, struct handoff__self *self)
+{
+	atomic_store(&self->leaving, x->c);
+	handoff__self_is_at(&self->waiting, NULL);
+	x->locked = handoff__mutex_relock(x->m, self, x->requeued);
+	x->is_locked = true;
+	/* In this order, seen by a destroy: it finds us inside, or has told
+	 * us; pairs with handoff__threads_evict. */
+	atomic_store(&self->waiting, x->c);
+	if (!atomic_exchange(&self->leaving, NULL))
+		x->is_marked = false;
+}
+
+/*
  * w6: true if the wait is over.  A holder may have looked at the state before
  * we marked and not have moved signals yet; so while somebody holds the mutex
  * we lock it before we look.
@@ -312,9 +331,9 @@ static bool signalled_before_mark(struct waiter *x, struct handoff__self *self)
 	 * look at the state of a holder that did not see the mark. */
 	if (!handoff__mutex_held(x->m))
 		return signalled(x->c, x->m, &x->signals);
-	x->locked = handoff__mutex_relock(x->m, self, false);
-	x->is_locked = true;
-	if (x->locked != 0 || signalled(x->c, x->m, &x->signals))
+	lock_outside(x, self);
+	if (x->locked != 0 || !x->is_marked ||
+	    signalled(x->c, x->m, &x->signals))
 		return true;
 	x->is_locked = false;
 	handoff__mutex_release(x->m, self,
@@ -357,28 +376,20 @@ static bool unmark(struct waiter *x)
 	return taken;
 }
 
-/* w8 and w9.  While we wait for the mutex a destroy may tell us not to touch
- * the condition any more. */
+/* w8 and w9. */
 static int leave(struct waiter *x, struct handoff__self *self, bool late)
 {
 	bool taken = false;
-	int e;
 
+	if (x->is_marked && !x->is_locked)
+		lock_outside(x, self);
 	if (x->is_marked)
-		atomic_store(&self->leaving, x->c);
+		taken = unmark(x);
 	handoff__self_is_at(&self->waiting, NULL);
-	e = x->is_locked ? x->locked :
-	                   handoff__mutex_relock(x->m, self, x->requeued);
-	if (x->is_marked) {
-		/* In this order, seen by a destroy: it finds us inside, or
-		 * has told us; pairs with handoff__threads_evict. */
-		atomic_store(&self->waiting, x->c);
-		if (atomic_exchange(&self->leaving, NULL))
-			taken = unmark(x);
-		handoff__self_is_at(&self->waiting, NULL);
-	}
-	if (e != 0)
-		return e;
+	if (!x->is_locked)
+		x->locked = handoff__mutex_relock(x->m, self, x->requeued);
+	if (x->locked != 0)
+		return x->locked;
 	return late && !taken ? ETIMEDOUT : 0;
 }
 
@@ -635,20 +646,24 @@ static int inside(const struct handoff__cond *c, unsigned *n)
 	return 0;
 }
 
-/* Waits until nobody of this process is inside; EBUSY if somebody is who has
- * been given no wake. */
+/* Waits until nobody of this process is inside.  EBUSY: somebody stays, and
+ * seems to have been given no wake. */
 static int wait_for_leavers(struct handoff__cond *c)
 {
-	uint64_t end = handoff_after(LEAVE_NS);
+	uint64_t now = handoff_now();
+	uint64_t unwoken = now + UNWOKEN_NS;
+	uint64_t end = now + LEAVE_NS;
 
-	for (;;) {
+	for (;; now = handoff_now()) {
 		uint64_t state = atomic_load(&c->state);
 		unsigned n;
 		int e = inside(c, &n);
 
 		if (e != 0 || n == 0)
 			return e;
-		if (parked(state) > due(state) || handoff_now() > end)
+		if (parked(state) <= due(state))
+			unwoken = now + UNWOKEN_NS;
+		if (now >= unwoken || now >= end)
 			return EBUSY;
 		handoff__nap(LEAVE_STEP_NS);
 	}

@@ -39,13 +39,12 @@ static int fill(void *memory, size_t bytes, void *arg)
 
 static struct room *make(const char *name, const struct handoff_cond_attr *a)
 {
-	struct handoff_segment_options options = {
-		sizeof options, sizeof(struct room), 1, fill, (void *)(uintptr_t)a
-	};
+	struct handoff_segment_options options = { sizeof options,
+		sizeof(struct room), 1, fill, (void *)(uintptr_t)a };
 	handoff_segment *segment = NULL;
 
 	if (handoff_segment_open(&segment, name, HANDOFF_CREATE, 0600,
-	                         &options) != 0)
+	        &options) != 0)
 		return NULL;
 	return handoff_segment_memory(segment);
 }
@@ -54,9 +53,7 @@ static struct room *make(const char *name, const struct handoff_cond_attr *a)
 static struct room *open_room(const char *name, unsigned policy)
 {
 	struct handoff_cond_attr attr = { sizeof attr, 0, policy,
-		                          policy == HANDOFF_WAIT_SPIN
-		                              ? SECOND
-		                              : 0 };
+		policy == HANDOFF_WAIT_SPIN ? SECOND : 0 };
 	struct room *r = make(name, &attr);
 
 	assert_non_null(r);
@@ -83,7 +80,7 @@ static struct room *join_room(const char *arg, unsigned *number)
 }
 
 static struct process start_at(const char *part, const char *name,
-                               unsigned number)
+    unsigned number)
 {
 	char arg[80];
 
@@ -145,8 +142,7 @@ static int part_once(const char *arg)
 
 /* ---- Ping-pong --------------------------------------------------------------------- */
 
-static void play(handoff_mutex *m, handoff_cond *c, struct room *r,
-                 unsigned me)
+static void play(handoff_mutex *m, handoff_cond *c, struct room *r, unsigned me)
 {
 	say("ready");
 	await("go");
@@ -248,7 +244,7 @@ enum how { HELD, NAKED };
 
 /* Gives `n` tokens, and the signals or the broadcast for them. */
 static void give(struct room *r, unsigned kind, unsigned n, bool all,
-                 enum how how)
+    enum how how)
 {
 	assert_int_equal(handoff_mutex_lock(&r->lock), 0);
 	atomic_fetch_add(&r->tokens[kind], n);
@@ -374,8 +370,8 @@ static int part_crowd(const char *arg)
 	pthread_t threads[THREADS];
 
 	for (int i = 0; i < THREADS; i++)
-		CHECK(pthread_create(&threads[i], NULL, one_of_a_crowd, r) ==
-		      0);
+		CHECK(
+		    pthread_create(&threads[i], NULL, one_of_a_crowd, r) == 0);
 	for (int i = 0; i < THREADS; i++)
 		CHECK(pthread_join(threads[i], NULL) == 0);
 	return 0;
@@ -396,7 +392,7 @@ static void one_broadcast_ends_a_hundred_waits(void **state)
 		for (unsigned i = 0; i < CROWDS; i++)
 			assert_int_equal(finish(&p[i]), 0);
 		assert_int_equal(atomic_exchange(&r->returned, 0),
-		                 THREADS * CROWDS);
+		    THREADS * CROWDS);
 	}
 	close_room(r, "crowd");
 }
@@ -419,8 +415,9 @@ static void two_conditions(unsigned policy)
 			expect(&p[1], "woke");
 			assert_int_equal(finish(&p[1]), 0);
 			for (unsigned i = 0; i < others; i++)
-				assert_int_equal(
-				    handoff_cond_signal(&r->changed[1]), 0);
+				assert_int_equal(handoff_cond_signal(
+				                     &r->changed[1]),
+				    0);
 			assert_false(says_within(&p[0], 0.05));
 			give(r, 0, 1, false, (enum how)how);
 			expect(&p[0], "woke");
@@ -513,14 +510,14 @@ static void time_out(struct room *r)
 	assert_int_equal(handoff_mutex_lock(&r->lock), 0);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(handoff_cond_wait_until(&r->changed[0],
-		                                         &r->lock, past[i]),
-		                 ETIMEDOUT);
+		                     &r->lock, past[i]),
+		    ETIMEDOUT);
 	for (size_t i = 0; i < 4; i++) {
 		uint64_t until = handoff_after(ahead[i]);
 
 		assert_int_equal(handoff_cond_wait_until(&r->changed[0],
-		                                         &r->lock, until),
-		                 ETIMEDOUT);
+		                     &r->lock, until),
+		    ETIMEDOUT);
 		assert_true(handoff_now() >= until);
 		assert_true(handoff_now() < until + 5ull * SECOND);
 		assert_int_equal(handoff_mutex_trylock(&r->lock), EBUSY);
@@ -557,7 +554,7 @@ static void waiting_without_the_mutex_is_refused(void **state)
 	(void)state;
 	assert_int_equal(handoff_cond_wait(&r->changed[0], &r->lock), EPERM);
 	assert_int_equal(handoff_cond_wait_until(&r->changed[0], &r->lock, 0),
-	                 EPERM);
+	    EPERM);
 	assert_int_equal(handoff_mutex_lock(&other->lock), 0);
 	assert_int_equal(handoff_cond_wait(&r->changed[0], &r->lock), EPERM);
 	assert_int_equal(handoff_mutex_unlock(&other->lock), 0);
@@ -613,16 +610,18 @@ static void bad_attributes_are_refused_and_leave_nothing(void **state)
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		assert_int_equal(handoff_cond_init(c, &bad[i]), EINVAL);
 		assert_int_equal(handoff_cond_open(&named, "bad",
-		                                   HANDOFF_CREATE, 0600,
-		                                   &bad[i]), EINVAL);
+		                     HANDOFF_CREATE, 0600, &bad[i]),
+		    EINVAL);
 		assert_null(named);
 	}
 	assert_int_equal(handoff_cond_init(NULL, NULL), EINVAL);
-	assert_int_equal(
-	    handoff_cond_init((handoff_cond *)(void *)(c->opaque + 8), NULL),
+	assert_int_equal(handoff_cond_init((handoff_cond *)(void *)(c->opaque +
+	                                       8),
+	                     NULL),
 	    EINVAL);
 	assert_int_equal(handoff_cond_open(NULL, "bad", HANDOFF_CREATE, 0600,
-	                                   NULL), EINVAL);
+	                     NULL),
+	    EINVAL);
 	assert_int_equal(handoff_cond_open(&named, "bad", 0, 0, NULL), ENOENT);
 	assert_int_equal(count_names(), 0);
 }
@@ -630,9 +629,12 @@ static void bad_attributes_are_refused_and_leave_nothing(void **state)
 int main(int argc, char **argv)
 {
 	static const struct part parts[] = {
-		{ "waiter", part_waiter },     { "once", part_once },
-		{ "together", part_together }, { "apart", part_apart },
-		{ "across", part_across },     { "crowd", part_crowd },
+		{ "waiter", part_waiter },
+		{ "once", part_once },
+		{ "together", part_together },
+		{ "apart", part_apart },
+		{ "across", part_across },
+		{ "crowd", part_crowd },
 		{ "hinder", part_hinder },
 		{ "finds it held", part_finds_it_held },
 	};

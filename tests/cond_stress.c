@@ -48,9 +48,9 @@ static int fill(void *memory, size_t bytes, void *arg)
 {
 	const struct wanted *wanted = arg;
 	struct handoff_mutex_attr of_mutex = { sizeof of_mutex, 0,
-		                               wanted->policy, 0 };
+		wanted->policy, 0 };
 	struct handoff_cond_attr of_cond = { sizeof of_cond, 0, wanted->policy,
-		                             0 };
+		0 };
 	struct room *r = memory;
 	int e = handoff_mutex_init(&r->lock, &of_mutex);
 
@@ -64,9 +64,8 @@ static int fill(void *memory, size_t bytes, void *arg)
 
 static struct room *make(unsigned flags, struct wanted *wanted)
 {
-	struct handoff_segment_options options = {
-		sizeof options, sizeof(struct room), 1, fill, wanted
-	};
+	struct handoff_segment_options options = { sizeof options,
+		sizeof(struct room), 1, fill, wanted };
 	handoff_segment *segment = NULL;
 
 	if (handoff_segment_open(&segment, "stress", flags, 0600, &options) !=
@@ -168,10 +167,9 @@ static void unlock_and_tell(struct room *r, handoff_cond *c)
  * it taken a wake along, nobody would.
  */
 static bool wait_while(struct room *r, handoff_cond *c,
-                       const volatile unsigned *what, unsigned not,
-                       bool visitor)
+    const volatile unsigned *what, unsigned not, bool visitor)
 {
-	while (*what == not && !atomic_load(&r->stop)) {
+	while (*what == not &&!atomic_load(&r->stop)) {
 		unsigned before = atomic_load(&r->progress);
 		int e;
 
@@ -180,11 +178,11 @@ static bool wait_while(struct room *r, handoff_cond *c,
 			continue;
 		}
 		e = handoff_cond_wait_until(c, &r->lock,
-		                            handoff_after(chance(300000)));
+		    handoff_after(chance(300000)));
 		if (e == ETIMEDOUT) {
 			OK(handoff_mutex_unlock(&r->lock));
 			while (atomic_load(&r->progress) == before &&
-			       !atomic_load(&r->stop))
+			    !atomic_load(&r->stop))
 				sleep_seconds(50e-6);
 			return false;
 		}
@@ -206,7 +204,7 @@ static int part_trade(const char *arg)
 	while (!atomic_load(&r->stop)) {
 		OK(handoff_mutex_lock(&r->lock));
 		if (!wait_while(r, waits, &r->tokens, makes ? CAPACITY : 0,
-		                visitor))
+		        visitor))
 			continue;
 		if (!atomic_load(&r->stop)) {
 			CHECK(r->inside == 0);
@@ -309,13 +307,12 @@ static int part_lock(const char *arg)
 	while (!atomic_load(&r->stop)) {
 		bool visitor = chance(4) == 0;
 		unsigned before = atomic_load(&r->progress);
-		int e = handoff_mutex_lock_until(
-		    &r->lock, visitor ? handoff_after(chance(100000)) :
-		                        HANDOFF_NEVER);
+		int e = handoff_mutex_lock_until(&r->lock,
+		    visitor ? handoff_after(chance(100000)) : HANDOFF_NEVER);
 
 		if (e == ETIMEDOUT && visitor) {
 			while (atomic_load(&r->progress) == before &&
-			       !atomic_load(&r->stop))
+			    !atomic_load(&r->stop))
 				sleep_seconds(50e-6);
 			continue;
 		}
@@ -355,8 +352,7 @@ static void watch(struct room *r, double seconds, unsigned least)
 		if (now != before)
 			moved = seconds_now();
 		else if (seconds_now() - moved > STILL)
-			fail_msg("a wake is lost: nothing moves after %u",
-			         now);
+			fail_msg("a wake is lost: nothing moves after %u", now);
 		before = now;
 		sleep_seconds(0.02);
 	}
@@ -364,7 +360,7 @@ static void watch(struct room *r, double seconds, unsigned least)
 }
 
 static void run(const char *part, unsigned processes, unsigned policy,
-                unsigned pinned, double seconds)
+    unsigned pinned, double seconds)
 {
 	struct wanted wanted = { policy, pinned, processes };
 	struct room *r = make(HANDOFF_CREATE | HANDOFF_EXCLUSIVE, &wanted);
@@ -393,12 +389,11 @@ static void run(const char *part, unsigned processes, unsigned policy,
 }
 
 /* One test: part, processes, policy, pinned to one CPU or not, seconds. */
-#define STRESS(test, part, processes, policy, pinned, seconds)         \
-	static void test(void **state)                                 \
-	{                                                              \
-		(void)state;                                           \
-		run(part, processes, HANDOFF_WAIT_##policy, pinned,    \
-		    seconds);                                          \
+#define STRESS(test, part, processes, policy, pinned, seconds)                \
+	static void test(void **state)                                        \
+	{                                                                     \
+		(void)state;                                                  \
+		run(part, processes, HANDOFF_WAIT_##policy, pinned, seconds); \
 	}
 
 STRESS(six_that_adapt_trade_tokens, "trade", 6, ADAPTIVE, 0, 3)

@@ -94,7 +94,7 @@ _Atomic uint32_t *handoff__process_parked(const void *word)
 }
 
 int handoff__park(const struct handoff__place *place, uint32_t expected,
-                  uint64_t until)
+    uint64_t until)
 {
 	unsigned i = fake.parks++ % FAKE_PARKS;
 

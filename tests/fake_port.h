@@ -26,7 +26,7 @@ struct fake {
 	uint64_t clock_ns; /* what each call costs */
 	uint64_t pause_ns;
 	uint64_t yield_ns;
-	uint64_t jump_at;  /* the clock jumps once it has come to this: */
+	uint64_t jump_at; /* the clock jumps once it has come to this: */
 	uint64_t jump_ns;
 
 	unsigned cpu;

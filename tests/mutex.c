@@ -13,7 +13,7 @@
 
 #define MS 1000000u
 #define SECOND 1000000000u
-#define MANY 20u  /* more than a thread has room for at first */
+#define MANY 20u /* more than a thread has room for at first */
 #define PROCESSES 4u
 
 /* What the parts of one test share, in a segment of the test's name. */
@@ -41,13 +41,12 @@ static int fill(void *memory, size_t bytes, void *arg)
 
 static struct room *make(const char *name, const struct handoff_mutex_attr *a)
 {
-	struct handoff_segment_options options = {
-		sizeof options, sizeof(struct room), 1, fill, (void *)(uintptr_t)a
-	};
+	struct handoff_segment_options options = { sizeof options,
+		sizeof(struct room), 1, fill, (void *)(uintptr_t)a };
 	handoff_segment *segment = NULL;
 
 	if (handoff_segment_open(&segment, name, HANDOFF_CREATE, 0600,
-	                         &options) != 0)
+	        &options) != 0)
 		return NULL;
 	return handoff_segment_memory(segment);
 }
@@ -96,16 +95,15 @@ static double since(double from)
 static int part_lock(const char *arg)
 {
 	static const uint64_t far[] = { HANDOFF_NEVER, HANDOFF_NEVER - 1,
-		                        HANDOFF_NEVER / 2,
-		                        HANDOFF_NEVER / 2 + 1 };
+		HANDOFF_NEVER / 2, HANDOFF_NEVER / 2 + 1 };
 	unsigned n;
 	struct room *r = join_room(arg, &n);
 	int e;
 
 	atomic_fetch_add(&r->waiting, 1);
 	say("locks");
-	e = n == 0 ? handoff_mutex_lock(&r->lock)
-	           : handoff_mutex_lock_until(&r->lock, far[n - 1]);
+	e = n == 0 ? handoff_mutex_lock(&r->lock) :
+	             handoff_mutex_lock_until(&r->lock, far[n - 1]);
 	say(handoff_strerror(e));
 	if (e == EOWNERDEAD)
 		OK(handoff_mutex_consistent(&r->lock));
@@ -129,9 +127,8 @@ static int part_stranger(const char *arg)
 	RESULT(handoff_mutex_lock_until(&r->lock, 0), ETIMEDOUT);
 	RESULT(handoff_mutex_lock_until(&r->lock, 1), ETIMEDOUT);
 	RESULT(handoff_mutex_lock_until(&r->lock, handoff_now() - 1),
-	       ETIMEDOUT);
-	RESULT(handoff_mutex_lock_until(&r->lock, handoff_after(1)),
-	       ETIMEDOUT);
+	    ETIMEDOUT);
+	RESULT(handoff_mutex_lock_until(&r->lock, handoff_after(1)), ETIMEDOUT);
 	until = handoff_after(50 * MS);
 	RESULT(handoff_mutex_lock_until(&r->lock, until), ETIMEDOUT);
 	CHECK(handoff_now() >= until && handoff_now() < until + 5ull * SECOND);
@@ -164,13 +161,14 @@ static void a_name_leads_all_processes_to_one_mutex(void **state)
 	assert_int_equal(handoff_mutex_open(&m, "named", 0, 0, NULL), ENOENT);
 	assert_null(m);
 	assert_int_equal(handoff_mutex_open(&m, "named",
-	                                    HANDOFF_CREATE | HANDOFF_EXCLUSIVE,
-	                                    0600, NULL), 0);
+	                     HANDOFF_CREATE | HANDOFF_EXCLUSIVE, 0600, NULL),
+	    0);
 	assert_int_equal(handoff_mutex_open(&again, "named",
-	                                    HANDOFF_CREATE | HANDOFF_EXCLUSIVE,
-	                                    0600, NULL), EEXIST);
+	                     HANDOFF_CREATE | HANDOFF_EXCLUSIVE, 0600, NULL),
+	    EEXIST);
 	assert_int_equal(handoff_mutex_open(&again, "/named", HANDOFF_CREATE,
-	                                    0600, NULL), 0);
+	                     0600, NULL),
+	    0);
 	assert_ptr_equal(again, m);
 	assert_int_equal(handoff_cond_open(&c, "named", 0, 0, NULL), EPROTO);
 	p = start("named", "named");
@@ -206,26 +204,30 @@ static void bad_arguments_of_open_are_refused_and_leave_nothing(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		assert_int_equal(handoff_mutex_open(&m, "bad", HANDOFF_CREATE,
-		                                    0600, &bad[i]), EINVAL);
+		                     0600, &bad[i]),
+		    EINVAL);
 		assert_null(m);
 	}
 	assert_int_equal(handoff_mutex_open(NULL, "bad", HANDOFF_CREATE, 0600,
-	                                    NULL), EINVAL);
+	                     NULL),
+	    EINVAL);
 	assert_int_equal(handoff_mutex_open(&m, NULL, HANDOFF_CREATE, 0600,
-	                                    NULL), EINVAL);
+	                     NULL),
+	    EINVAL);
 	assert_int_equal(handoff_mutex_open(&m, "bad", HANDOFF_EXCLUSIVE, 0600,
-	                                    NULL), EINVAL);
+	                     NULL),
+	    EINVAL);
 	assert_int_equal(handoff_mutex_open(&m, "bad", 0x80, 0600, NULL),
-	                 EINVAL);
+	    EINVAL);
 	assert_int_equal(count_names(), 0);
 }
 
 static void init_refuses_bad_attributes_and_places(void **state)
 {
 	struct handoff_mutex_attr robust = { sizeof robust, HANDOFF_ROBUST, 0,
-		                             0 };
+		0 };
 	struct handoff_mutex_attr all = { sizeof all, HANDOFF_ROBUST,
-		                          HANDOFF_WAIT_BLOCK, UINT32_MAX };
+		HANDOFF_WAIT_BLOCK, UINT32_MAX };
 	struct room *r = open_room("init");
 	handoff_mutex plain[2];
 
@@ -234,9 +236,10 @@ static void init_refuses_bad_attributes_and_places(void **state)
 		assert_int_equal(handoff_mutex_init(plain, &bad[i]), EINVAL);
 	assert_int_equal(handoff_mutex_init(NULL, NULL), EINVAL);
 	for (size_t i = 1; i < 64; i++)
-		assert_int_equal(
-		    handoff_mutex_init(
-		        (handoff_mutex *)(void *)((char *)plain + i), NULL),
+		assert_int_equal(handoff_mutex_init((handoff_mutex *)(void
+		                                            *)((char *)plain +
+		                                        i),
+		                     NULL),
 		    EINVAL);
 	assert_int_equal(handoff_mutex_init(plain, &robust), ENOTSUP);
 	assert_int_equal(handoff_mutex_init(plain, NULL), 0);
@@ -253,7 +256,7 @@ static void refused(handoff_mutex *m)
 	assert_int_equal(handoff_mutex_lock(m), EINVAL);
 	assert_int_equal(handoff_mutex_trylock(m), EINVAL);
 	assert_int_equal(handoff_mutex_lock_until(m, handoff_after(MS)),
-	                 EINVAL);
+	    EINVAL);
 	assert_int_equal(handoff_mutex_unlock(m), EINVAL);
 	assert_int_equal(handoff_mutex_consistent(m), EINVAL);
 	assert_int_equal(handoff_mutex_destroy(m), EINVAL);
@@ -303,7 +306,7 @@ static void a_holder_keeps_other_processes_out(void **state)
 static void waiters_with_any_far_deadline_get_the_lock(void **state)
 {
 	static const char *const args[] = { "far:0", "far:1", "far:2", "far:3",
-		                            "far:4" };
+		"far:4" };
 	struct room *r = open_room("far");
 	struct process p[5];
 
@@ -346,7 +349,7 @@ static void only_the_thread_that_locked_may_unlock(void **state)
 	(void)state;
 	assert_int_equal(handoff_mutex_lock(&r->lock), 0);
 	assert_int_equal(pthread_create(&thread, NULL, other_thread, &r->lock),
-	                 0);
+	    0);
 	assert_int_equal(pthread_join(thread, (void **)&result), 0);
 	assert_non_null(result);
 	assert_int_equal(result[0], EPERM);
@@ -367,9 +370,9 @@ static void locking_twice_is_told_at_once(void **state)
 	assert_int_equal(handoff_mutex_lock(&r->lock), 0);
 	assert_int_equal(handoff_mutex_lock(&r->lock), EDEADLK);
 	assert_int_equal(handoff_mutex_lock_until(&r->lock, HANDOFF_NEVER),
-	                 EDEADLK);
-	assert_int_equal(
-	    handoff_mutex_lock_until(&r->lock, handoff_after(SECOND)),
+	    EDEADLK);
+	assert_int_equal(handoff_mutex_lock_until(&r->lock,
+	                     handoff_after(SECOND)),
 	    EDEADLK);
 	assert_int_equal(handoff_mutex_trylock(&r->lock), EBUSY);
 	assert_true(since(from) < 5);
@@ -392,11 +395,10 @@ static int part_stress(const char *arg)
 		int e;
 
 		x = x * 1664525u + 1013904223u;
-		e = (x >> 28) == 0 ? handoff_mutex_trylock(&r->lock)
-		    : (x >> 28) == 1
-		        ? handoff_mutex_lock_until(
-		              &r->lock, handoff_after(x >> 12 & 0x3ffff))
-		        : handoff_mutex_lock(&r->lock);
+		e = (x >> 28) == 0 ? handoff_mutex_trylock(&r->lock) :
+		    (x >> 28) == 1 ? handoff_mutex_lock_until(&r->lock,
+		                         handoff_after(x >> 12 & 0x3ffff)) :
+		                     handoff_mutex_lock(&r->lock);
 		if ((e == EBUSY && (x >> 28) == 0) ||
 		    (e == ETIMEDOUT && (x >> 28) == 1))
 			continue;
@@ -418,7 +420,7 @@ static int part_stress(const char *arg)
 static void exclude(const char *name, unsigned policy)
 {
 	struct handoff_mutex_attr attr = { sizeof attr, HANDOFF_ROBUST, policy,
-		                           0 };
+		0 };
 	struct room *r = make(name, &attr);
 	struct process p[PROCESSES];
 	uint64_t sum = 0;
@@ -524,8 +526,10 @@ static void a_thread_holds_twenty_locks_at_once(void **state)
 int main(int argc, char **argv)
 {
 	static const struct part parts[] = {
-		{ "lock", part_lock },   { "stranger", part_stranger },
-		{ "named", part_named }, { "stress", part_stress },
+		{ "lock", part_lock },
+		{ "stranger", part_stranger },
+		{ "named", part_named },
+		{ "stress", part_stress },
 		{ "tries", part_tries },
 	};
 #define TEST(name) cmocka_unit_test_teardown(name, processes_teardown)

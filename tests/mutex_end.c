@@ -55,13 +55,12 @@ static int fill(void *memory, size_t bytes, void *arg)
 
 static struct room *make(const char *name)
 {
-	struct handoff_segment_options options = {
-		sizeof options, sizeof(struct room), 1, fill, NULL
-	};
+	struct handoff_segment_options options = { sizeof options,
+		sizeof(struct room), 1, fill, NULL };
 	handoff_segment *segment = NULL;
 
 	if (handoff_segment_open(&segment, name, HANDOFF_CREATE, 0600,
-	                         &options) != 0)
+	        &options) != 0)
 		return NULL;
 	return handoff_segment_memory(segment);
 }
@@ -162,7 +161,7 @@ static int part_lost(const char *arg)
 	RESULT(handoff_mutex_trylock(&r->lock), ENOTRECOVERABLE);
 	RESULT(handoff_mutex_lock_until(&r->lock, 0), ENOTRECOVERABLE);
 	RESULT(handoff_mutex_lock_until(&r->lock, HANDOFF_NEVER),
-	       ENOTRECOVERABLE);
+	    ENOTRECOVERABLE);
 	RESULT(handoff_mutex_unlock(&r->lock), EPERM);
 	RESULT(handoff_mutex_consistent(&r->lock), EPERM);
 	return 0;
@@ -208,9 +207,9 @@ static void the_end_of_a_thread_is_told_to_the_next(void **state)
 		handoff_mutex *m = &r->more[i];
 
 		assert_int_equal(i % 3 == 0 ? handoff_mutex_lock(m) :
-		                 i % 3 == 1 ? handoff_mutex_trylock(m) :
+		        i % 3 == 1          ? handoff_mutex_trylock(m) :
 		                              handoff_mutex_lock_until(m, 0),
-		                 EOWNERDEAD);
+		    EOWNERDEAD);
 		assert_int_equal(handoff_mutex_trylock(m), EBUSY);
 		assert_int_equal(handoff_mutex_lock(m), EDEADLK);
 		assert_int_equal(handoff_mutex_consistent(m), 0);
@@ -311,7 +310,7 @@ static void unlocked_without_consistent_it_is_lost_for_all(void **state)
 	assert_int_equal(handoff_mutex_lock(&r->lock), ENOTRECOVERABLE);
 	assert_int_equal(handoff_mutex_trylock(&r->lock), ENOTRECOVERABLE);
 	assert_int_equal(handoff_mutex_lock_until(&r->lock, 0),
-	                 ENOTRECOVERABLE);
+	    ENOTRECOVERABLE);
 	assert_int_equal(handoff_mutex_unlock(&r->lock), EPERM);
 	p = start("lost", "lost");
 	assert_int_equal(finish(&p), 0);
@@ -345,7 +344,8 @@ static void what_is_held_or_waited_for_is_not_destroyed(void **state)
 	expect(&p, "holds");
 	assert_int_equal(handoff_mutex_destroy(&r->lock), EBUSY);
 	assert_int_equal(pthread_create(&thread, NULL, lock_and_unlock,
-	                                &r->lock), 0);
+	                     &r->lock),
+	    0);
 	sleep_seconds(0.1);
 	assert_int_equal(handoff_mutex_destroy(&r->lock), EBUSY);
 	tell(&p, "let go");
@@ -390,7 +390,7 @@ static int part_vanish(const char *arg)
 	CHECK(pthread_create(&thread, NULL, end_each, NULL) == 0);
 	for (int i = 0; i < ROUNDS; i++) {
 		handoff_mutex *m = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-		                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		CHECK(m != MAP_FAILED);
 		OK(handoff_mutex_init(m, &attr));
@@ -436,7 +436,7 @@ static int inherited(struct room *r)
 	RESULT(handoff_mutex_unlock(&r->lock), EPERM);
 	RESULT(handoff_mutex_consistent(&r->lock), EPERM);
 	RESULT(handoff_mutex_lock_until(&r->lock, handoff_after(10 * MS)),
-	       ETIMEDOUT);
+	    ETIMEDOUT);
 	say("refused");
 	OK(handoff_mutex_lock(&r->lock));
 	CHECK(r->total > 0); /* not before the parent's unlock */
@@ -448,7 +448,7 @@ static int inherited(struct room *r)
 static int part_in_place(const char *arg)
 {
 	struct room *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE,
-	                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int status = -1;
 	pid_t child;
 
@@ -485,11 +485,11 @@ static void a_child_shares_a_mutex_in_memory_but_not_its_hold(void **state)
 /* ---- What no call does ----------------------------------------------------------------- */
 
 #define MARK 4711
-#define KEPT(call, expected)                        \
-	do {                                        \
-		errno = MARK;                       \
-		RESULT(call, expected);             \
-		CHECK(errno == MARK);               \
+#define KEPT(call, expected)            \
+	do {                            \
+		errno = MARK;           \
+		RESULT(call, expected); \
+		CHECK(errno == MARK);   \
 	} while (0)
 
 static void *lock_and_end(void *arg)
@@ -501,7 +501,7 @@ static void *lock_and_end(void *arg)
 static void errno_and_names(void)
 {
 	struct handoff_mutex_attr robust = { sizeof robust, HANDOFF_ROBUST, 0,
-		                             0 };
+		0 };
 	handoff_mutex *m;
 	handoff_mutex *none;
 	handoff_mutex plain;
@@ -511,8 +511,8 @@ static void errno_and_names(void)
 	KEPT(handoff_mutex_open(&m, "other", HANDOFF_CREATE, 0600, NULL), 0);
 	KEPT(handoff_mutex_open(&m, "other", 0, 0, NULL), 0);
 	KEPT(handoff_mutex_open(&none, "other",
-	                        HANDOFF_CREATE | HANDOFF_EXCLUSIVE, 0600,
-	                        NULL), EEXIST);
+	         HANDOFF_CREATE | HANDOFF_EXCLUSIVE, 0600, NULL),
+	    EEXIST);
 	KEPT(handoff_close(m), 0);
 	KEPT(handoff_close(m), 0);
 	KEPT(handoff_close(m), EINVAL);
@@ -536,7 +536,7 @@ static int part_errno(const char *arg)
 	KEPT(handoff_mutex_trylock(&r->lock), EBUSY);
 	KEPT(handoff_mutex_lock_until(&r->lock, 0), ETIMEDOUT);
 	KEPT(handoff_mutex_lock_until(&r->lock, handoff_after(30 * MS)),
-	     ETIMEDOUT);
+	    ETIMEDOUT);
 	KEPT(handoff_mutex_unlock(&r->lock), EPERM);
 	KEPT(handoff_mutex_destroy(&r->lock), EBUSY);
 	say("kill");
@@ -545,7 +545,8 @@ static int part_errno(const char *arg)
 	KEPT(handoff_mutex_consistent(&r->lock), 0);
 	KEPT(handoff_mutex_consistent(&r->lock), EINVAL);
 	KEPT(handoff_cond_wait_until(&r->changed, &r->lock,
-	                             handoff_after(30 * MS)), ETIMEDOUT);
+	         handoff_after(30 * MS)),
+	    ETIMEDOUT);
 	KEPT(handoff_cond_signal(&r->changed), 0);
 	KEPT(handoff_cond_broadcast(&r->changed), 0);
 	KEPT(handoff_mutex_unlock(&r->lock), 0);
@@ -588,7 +589,7 @@ static bool stay_out(void)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-		         offsetof(struct seccomp_data, nr)),
+		    offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
@@ -597,7 +598,7 @@ static bool stay_out(void)
 	struct sock_fprog program = { sizeof filter / sizeof *filter, filter };
 
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 #else
 static bool stay_out(void)
@@ -668,10 +669,14 @@ static void nobody_in_the_way_means_no_system_call(void **state)
 int main(int argc, char **argv)
 {
 	static const struct part parts[] = {
-		{ "hold", part_hold },         { "lock", part_lock },
-		{ "drop", part_drop },         { "lost", part_lost },
-		{ "stale", part_stale },       { "vanish", part_vanish },
-		{ "in place", part_in_place }, { "errno", part_errno },
+		{ "hold", part_hold },
+		{ "lock", part_lock },
+		{ "drop", part_drop },
+		{ "lost", part_lost },
+		{ "stale", part_stale },
+		{ "vanish", part_vanish },
+		{ "in place", part_in_place },
+		{ "errno", part_errno },
 		{ "stay out", part_stay_out },
 	};
 #define TEST(name) cmocka_unit_test_teardown(name, processes_teardown)

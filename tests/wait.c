@@ -70,7 +70,7 @@ static struct handoff__head head(unsigned policy, uint32_t limit)
 }
 
 static void begin(struct handoff__wait *w, unsigned policy, uint32_t limit,
-                  uint64_t deadline, bool owned)
+    uint64_t deadline, bool owned)
 {
 	struct handoff__head h = head(policy, limit);
 
@@ -114,8 +114,8 @@ static void spin_cases(void)
 
 	for (size_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
 		fake.pause_ns = pauses[i];
-		CHECK(about(spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 0),
-		            SPIN_DEFAULT));
+		CHECK(
+		    about(spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 0), SPIN_DEFAULT));
 		CHECK(about(spin_for(HANDOFF_WAIT_SPIN, 0, 0), FIXED_DEFAULT));
 	}
 	CHECK(fake.pauses > 0 && fake.yields == 0);
@@ -230,8 +230,7 @@ static void yield_cases(void)
 
 	for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
 		fake.yield_ns = costs[i];
-		CHECK(about(spin_for(HANDOFF_WAIT_YIELD, 0, 0),
-		            FIXED_DEFAULT));
+		CHECK(about(spin_for(HANDOFF_WAIT_YIELD, 0, 0), FIXED_DEFAULT));
 	}
 	CHECK(fake.yields > 0 && fake.pauses == 0);
 	/* Strangers run for a whole timeslice: that was one too many. */
@@ -359,11 +358,30 @@ static void the_variable_overrides_policy_and_limit(void **state)
 static void a_bad_variable_is_reported_once_and_ignored(void **state)
 {
 	static const char *const bad[] = {
-		"spinn", "Spin", "spi", "spin ", " spin", "spin:", "spin:20",
-		"spin:20 us", "spin:20s", "spin:us", "spin:0us", "spin:-1us",
-		"spin:1.5us", "spin:1001ms", "spin:1000000001ns",
-		"spin:18446744073709551636ns", "spin:99999999999999999999us",
-		"spin:20us:", "spinx20us", "yield:", "block:0ns", "none", "0", ":20us",
+		"spinn",
+		"Spin",
+		"spi",
+		"spin ",
+		" spin",
+		"spin:",
+		"spin:20",
+		"spin:20 us",
+		"spin:20s",
+		"spin:us",
+		"spin:0us",
+		"spin:-1us",
+		"spin:1.5us",
+		"spin:1001ms",
+		"spin:1000000001ns",
+		"spin:18446744073709551636ns",
+		"spin:99999999999999999999us",
+		"spin:20us:",
+		"spinx20us",
+		"yield:",
+		"block:0ns",
+		"none",
+		"0",
+		":20us",
 	};
 
 	(void)state;
@@ -392,7 +410,7 @@ static void deadline_cases(void)
 			begin(&w, policy, 0, deadline, true);
 			CHECK(spin(&w, 0) < US);
 			CHECK(handoff__wait_park(&w, &place, 7) ==
-			      HANDOFF__DEADLINE);
+			    HANDOFF__DEADLINE);
 			handoff__wait_end(&w);
 		}
 		deadline = fake.now + 1;
@@ -464,7 +482,7 @@ static void a_deadline_shorter_than_the_slice_ends_the_park(void **state)
 /* Parks `n` times; each slice is between half and all of `first` doubled up
  * to `longest`, times `factor`. */
 static void slices(bool owned, uint64_t first, uint64_t longest, unsigned n,
-                   uint64_t factor, uint64_t most)
+    uint64_t factor, uint64_t most)
 {
 	struct handoff__wait w;
 	uint64_t length = first;
@@ -472,8 +490,8 @@ static void slices(bool owned, uint64_t first, uint64_t longest, unsigned n,
 	fake.parks = 0;
 	begin(&w, HANDOFF_WAIT_BLOCK, 0, HANDOFF_NEVER, owned);
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t whole = length * factor < most ? length * factor
-		                                        : most;
+		uint64_t whole = length * factor < most ? length * factor :
+		                                          most;
 		uint64_t got;
 
 		CHECK(handoff__wait_park(&w, &place, 7) == HANDOFF__SLICE);
@@ -519,8 +537,8 @@ static void jitter_cases(void)
 			continue;
 		least = got < least ? got : least;
 		most = got > most ? got : most;
-		same += got == fake.parked[i - 1].until -
-		                   fake.parked[i - 1].from;
+		same += got ==
+		    fake.parked[i - 1].until - fake.parked[i - 1].from;
 	}
 	handoff__wait_end(&w);
 	CHECK(least >= SECOND / 2 && least < SECOND / 100 * 55);
@@ -754,7 +772,8 @@ int main(void)
 		cmocka_unit_test(wakes_slices_and_deadlines_are_told_apart),
 		cmocka_unit_test(a_clock_that_jumps_an_hour_does_no_harm),
 #ifdef HANDOFF__TEST
-		cmocka_unit_test(without_slices_a_park_ends_by_wake_or_deadline),
+		cmocka_unit_test(
+		    without_slices_a_park_ends_by_wake_or_deadline),
 #endif
 		cmocka_unit_test(
 		    the_quiet_before_the_first_look_is_learnt_and_short),
