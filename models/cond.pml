@@ -72,6 +72,9 @@
 #ifndef W
 #define W 2
 #endif
+#if W > 3
+#error "at most 3 waiters"
+#endif
 #ifndef S
 #define S 1
 #endif

@@ -52,6 +52,9 @@
 #ifndef P
 #define P 2
 #endif
+#if P > 4
+#error "at most 4 processes"
+#endif
 #ifndef ROUNDS
 #define ROUNDS 1
 #endif

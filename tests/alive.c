@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +24,7 @@
 		skip();                                 \
 	} while (0)
 
-/* ---- Helpers --------------------------------------------------------------- */
+/* ---- Helpers ----------------------------------------------------------- */
 
 static uint64_t soon(double seconds)
 {
@@ -37,14 +36,8 @@ static const char *word_of(int e)
 	switch (e) {
 	case 0:
 		return "0";
-	case EBUSY:
-		return "EBUSY";
-	case ETIMEDOUT:
-		return "ETIMEDOUT";
 	case EOWNERDEAD:
 		return "EOWNERDEAD";
-	case ENOTRECOVERABLE:
-		return "ENOTRECOVERABLE";
 	default:
 		return handoff_strerror(e);
 	}
@@ -85,7 +78,7 @@ static void assert_free(handoff_mutex *m)
 	assert_int_equal(handoff_mutex_unlock(m), 0);
 }
 
-/* ---- Parts -------------------------------------------------------------------- */
+/* ---- Parts ------------------------------------------------------------- */
 
 /* Holds "m" until it is told to let go, or killed. */
 static int holder(const char *unused)
@@ -153,7 +146,7 @@ static void let_go(struct process *p)
 	assert_int_equal(finish(p), 0);
 }
 
-/* ---- Waiters that die --------------------------------------------------------------------- */
+/* ---- Waiters that die -------------------------------------------------- */
 
 /* G05, G09: whichever of three is killed, before or after it was woken. */
 static void the_others_go_on_when_a_waiter_is_killed(void **state)
@@ -252,7 +245,7 @@ static void a_recovery_keeps_the_mark_of_other_waiters(void **state)
 	end_m(m);
 }
 
-/* ---- Owners that look dead ------------------------------------------------------ */
+/* ---- Owners that look dead --------------------------------------------- */
 
 /* Nobody robs the owner: asserted for a while, by each call. */
 static void assert_not_robbed(handoff_mutex *m, double seconds)
@@ -439,7 +432,7 @@ static void an_owner_in_another_pid_namespace_is_not_robbed(void **state)
 	end_m(m);
 }
 
-/* ---- Conditions, and everything ---------------------------------------------------- */
+/* ---- Conditions, and everything ---------------------------------------- */
 
 static void lock_anyhow(handoff_mutex *m)
 {

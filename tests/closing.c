@@ -8,13 +8,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define CREATE HANDOFF_CREATE
 
-/* ---- Helpers --------------------------------------------------------------- */
+/* ---- Helpers ----------------------------------------------------------- */
 
 struct pair {
 	handoff_mutex mutex;
@@ -67,7 +66,7 @@ static void end_of(void *object, const char *name)
 	assert_int_equal(count_names(), 0);
 }
 
-/* ---- Two addresses ------------------------------------------------------------- */
+/* ---- Two addresses ----------------------------------------------------- */
 
 /* Waits for one signal, at whatever address. */
 static int wait_elsewhere(const char *pages)
@@ -137,7 +136,7 @@ static void an_object_works_through_a_second_mapping(void **state)
 	end_of(one, "pair");
 }
 
-/* ---- Closing --------------------------------------------------------------------- */
+/* ---- Closing ----------------------------------------------------------- */
 
 static void closing_what_is_not_open_is_einval(void **state)
 {

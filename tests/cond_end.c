@@ -476,12 +476,13 @@ static void idle_waiters_use_next_to_no_cpu(void **state)
 	double used = 1;
 
 	(void)state;
-	/* About 2 ms, and more where others fill the caches. */
-	for (int i = 0; i < 3 && used > 0.006; i++) {
+	/* 1 to 3 ms as a rule, more where others are busy; and 100 where they
+	 * look every 4 ms. */
+	for (int i = 0; i < 3 && used > 0.012; i++) {
 		used = idle();
 		print_message("%.2f ms in 5 s\n", used * 1e3);
 	}
-	assert_true(used <= 0.006);
+	assert_true(used <= 0.012);
 }
 
 static struct room *counting;

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * No wake is lost: processes that cannot go on without each other, on a build
- * in which no wait looks again by itself, so that a lost wake stops them for
- * good, and in which each step between two atomics may be held up at random.
+ * No wake is lost, and nothing is touched that may be gone: processes that
+ * cannot go on without each other, on a build in which no wait looks again by
+ * itself, so that a lost wake stops them for good, and in which each step
+ * between two atomics may be held up at random.
  */
 #define _GNU_SOURCE
 #include "processes.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "points.h"
 
@@ -25,6 +28,7 @@ struct room {
 	handoff_cond changed[MOST];
 	_Atomic unsigned stop;
 	_Atomic unsigned progress; /* counted with the lock held */
+	unsigned policy;
 	unsigned pinned;
 	unsigned processes;
 
@@ -57,6 +61,7 @@ static int fill(void *memory, size_t bytes, void *arg)
 	(void)bytes;
 	for (unsigned i = 0; e == 0 && i < MOST; i++)
 		e = handoff_cond_init(&r->changed[i], &of_cond);
+	r->policy = wanted->policy;
 	r->pinned = wanted->pinned;
 	r->processes = wanted->processes;
 	return e;
@@ -76,7 +81,7 @@ static struct room *make(unsigned flags, struct wanted *wanted)
 
 /* ---- Chance ------------------------------------------------------------------ */
 
-static uint32_t seed;
+static _Thread_local uint32_t seed;
 
 static uint32_t chance(uint32_t n)
 {
@@ -328,6 +333,154 @@ static int part_lock(const char *arg)
 	return 0;
 }
 
+/* ---- Gone at once: objects in pages that are unmapped ------------------------------ */
+
+#define WAITERS 3u
+#define PAGE 4096u
+
+/* Threads of one process.  In each round all wait for it to end, and the page
+ * of what they wait at goes as soon as that is allowed. */
+static struct {
+	handoff_mutex lock;
+	_Atomic(handoff_cond *) cond;
+	_Atomic(handoff_mutex *) mutex;
+	_Atomic unsigned waiting;
+	_Atomic unsigned left;
+	_Atomic bool over;
+	volatile unsigned round; /* protected by `lock` */
+} gone;
+
+static void *new_page(void)
+{
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(page != MAP_FAILED);
+	return page;
+}
+
+static void *wait_there(void *arg)
+{
+	seed = (uint32_t)(uintptr_t)arg * 2654435761u;
+	for (unsigned round = 0;; round++) {
+		handoff_cond *c;
+
+		while (
+		    !(c = atomic_load(&gone.cond)) && !atomic_load(&gone.over))
+			sched_yield();
+		if (!c)
+			return NULL;
+		OK(handoff_mutex_lock(&gone.lock));
+		atomic_fetch_add(&gone.waiting, 1);
+		while (gone.round == round)
+			OK(handoff_cond_wait(c, &gone.lock));
+		OK(handoff_mutex_unlock(&gone.lock));
+		atomic_fetch_add(&gone.left, 1);
+		while (atomic_load(&gone.left) != 0)
+			sched_yield();
+	}
+}
+
+/* Tells all who wait, and has the condition vanish. */
+static void end_cond(handoff_cond *c)
+{
+	bool naked = chance(3) == 0;
+	unsigned times = chance(2) ? 1 : WAITERS;
+
+	OK(handoff_mutex_lock(&gone.lock));
+	gone.round = gone.round + 1;
+	atomic_store(&gone.cond, NULL);
+	if (naked)
+		OK(handoff_mutex_unlock(&gone.lock));
+	for (unsigned i = 0; i < times; i++)
+		OK(times == 1 ? handoff_cond_broadcast(c) :
+		                handoff_cond_signal(c));
+	OK(handoff_cond_destroy(c));
+	CHECK(munmap(c, PAGE) == 0);
+	if (!naked)
+		OK(handoff_mutex_unlock(&gone.lock));
+}
+
+/* The end of a condition may follow what ends the waits at once. */
+static int part_cond_goes(const char *arg)
+{
+	unsigned me;
+	struct room *r = come_in(arg, &me);
+	struct handoff_cond_attr attr = { sizeof attr, 0, r->policy, 0 };
+	pthread_t threads[WAITERS];
+
+	handoff__slices = 1; /* not about lost wakes */
+	OK(handoff_mutex_init(&gone.lock, NULL));
+	for (uintptr_t i = 0; i < WAITERS; i++)
+		CHECK(pthread_create(&threads[i], NULL, wait_there,
+		          (void *)(i + 1)) == 0);
+	while (!atomic_load(&r->stop)) {
+		handoff_cond *c = new_page();
+
+		OK(handoff_cond_init(c, &attr));
+		atomic_store(&gone.waiting, 0);
+		atomic_store(&gone.cond, c);
+		while (atomic_load(&gone.waiting) != WAITERS)
+			sched_yield();
+		sleep_seconds(chance(300) / 1e6);
+		end_cond(c);
+		while (atomic_load(&gone.left) != WAITERS)
+			sched_yield();
+		atomic_store(&gone.left, 0);
+		atomic_fetch_add(&r->progress, 1);
+	}
+	atomic_store(&gone.over, true);
+	for (unsigned i = 0; i < WAITERS; i++)
+		CHECK(pthread_join(threads[i], NULL) == 0);
+	return 0;
+}
+
+static void *lock_and_end(void *arg)
+{
+	handoff_mutex *m;
+
+	seed = 4711;
+	while (!atomic_load(&gone.over)) {
+		m = atomic_load(&gone.mutex);
+		if (!m) {
+			sched_yield();
+			continue;
+		}
+		OK(handoff_mutex_lock(m));
+		OK(handoff_mutex_unlock(m));
+		OK(handoff_mutex_destroy(m));
+		CHECK(munmap(m, PAGE) == 0);
+		atomic_store(&gone.mutex, NULL);
+	}
+	return arg;
+}
+
+/* Who locks next may have the mutex vanish while its unlock goes on. */
+static int part_mutex_goes(const char *arg)
+{
+	unsigned me;
+	struct room *r = come_in(arg, &me);
+	struct handoff_mutex_attr attr = { sizeof attr, 0, r->policy, 0 };
+	pthread_t thread;
+
+	CHECK(pthread_create(&thread, NULL, lock_and_end, NULL) == 0);
+	while (!atomic_load(&r->stop)) {
+		handoff_mutex *m = new_page();
+
+		OK(handoff_mutex_init(m, &attr));
+		OK(handoff_mutex_lock(m));
+		atomic_store(&gone.mutex, m);
+		sleep_seconds(chance(200) / 1e6);
+		OK(handoff_mutex_unlock(m));
+		while (atomic_load(&gone.mutex))
+			sched_yield();
+		atomic_fetch_add(&r->progress, 1);
+	}
+	atomic_store(&gone.over, true);
+	CHECK(pthread_join(thread, NULL) == 0);
+	return 0;
+}
+
 /* ---- The parent ------------------------------------------------------------------------ */
 
 static void end_all(struct room *r)
@@ -411,6 +564,10 @@ STRESS(six_that_block_go_round_on_one_cpu, "ring", 6, BLOCK, 1, 1)
 STRESS(five_that_adapt_lock, "lock", 5, ADAPTIVE, 0, 2)
 STRESS(five_that_block_lock, "lock", 5, BLOCK, 0, 2)
 STRESS(five_that_block_lock_on_one_cpu, "lock", 5, BLOCK, 1, 1)
+STRESS(a_condition_that_adapts_goes_at_once, "cond goes", 1, ADAPTIVE, 0, 2)
+STRESS(a_condition_that_blocks_goes_at_once, "cond goes", 1, BLOCK, 0, 2)
+STRESS(a_mutex_that_adapts_goes_at_once, "mutex goes", 1, ADAPTIVE, 0, 1)
+STRESS(a_mutex_that_blocks_goes_at_once, "mutex goes", 1, BLOCK, 0, 1)
 
 int main(int argc, char **argv)
 {
@@ -419,6 +576,8 @@ int main(int argc, char **argv)
 		{ "meet", part_meet },
 		{ "ring", part_ring },
 		{ "lock", part_lock },
+		{ "cond goes", part_cond_goes },
+		{ "mutex goes", part_mutex_goes },
 	};
 #define TEST(name) cmocka_unit_test_teardown(name, processes_teardown)
 	const struct CMUnitTest tests[] = {
@@ -437,6 +596,10 @@ int main(int argc, char **argv)
 		TEST(five_that_adapt_lock),
 		TEST(five_that_block_lock),
 		TEST(five_that_block_lock_on_one_cpu),
+		TEST(a_condition_that_adapts_goes_at_once),
+		TEST(a_condition_that_blocks_goes_at_once),
+		TEST(a_mutex_that_adapts_goes_at_once),
+		TEST(a_mutex_that_blocks_goes_at_once),
 	};
 
 	PROCESSES_BEGIN(argc, argv, parts, 240);

@@ -7,20 +7,15 @@
 #include "processes.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define CREATE HANDOFF_CREATE
 #define MANY 40
 
-/* ---- Helpers --------------------------------------------------------------- */
+/* ---- Helpers ----------------------------------------------------------- */
 
 static uint64_t soon(double seconds)
 {
@@ -88,7 +83,7 @@ static void assert_recovered(handoff_mutex *m)
 	assert_free(m);
 }
 
-/* ---- Parts -------------------------------------------------------------------- */
+/* ---- Parts ------------------------------------------------------------- */
 
 /* Holds "m" until it is told to let go, or killed. */
 static int holder(const char *unused)
@@ -171,7 +166,7 @@ static void let_go(struct process *p)
 	assert_int_equal(finish(p), 0);
 }
 
-/* ---- One owner killed ------------------------------------------------------------ */
+/* ---- One owner killed -------------------------------------------------- */
 
 /* A waiter in each phase of its wait: the owner is killed after `delay`. */
 static void kill_owner_of_waiter(const char *how, double delay,
@@ -337,7 +332,7 @@ static void exactly_one_of_two_waiters_is_told(void **state)
 	end_m(m);
 }
 
-/* ---- More than one lock, and more than one death ----------------------------------- */
+/* ---- More than one lock, and more than one death ----------------------- */
 
 struct many {
 	handoff_mutex mutex[MANY];
@@ -430,7 +425,7 @@ static void death_during_recovery_is_told_to_the_next(void **state)
 	end_m(m);
 }
 
-/* ---- Ends that are no kill -------------------------------------------------------------- */
+/* ---- Ends that are no kill --------------------------------------------- */
 
 static int exec_holding(const char *unused)
 {

@@ -22,7 +22,7 @@
 
 extern char **environ;
 
-/* ---- Helpers --------------------------------------------------------------- */
+/* ---- Helpers ----------------------------------------------------------- */
 
 static uint64_t soon(double seconds)
 {
@@ -107,7 +107,7 @@ static void recovers(handoff_mutex *m)
 	OK(handoff_mutex_unlock(m));
 }
 
-/* ---- What a child is -------------------------------------------------------------- */
+/* ---- What a child is --------------------------------------------------- */
 
 static int child_owns_nothing(const char *unused)
 {
@@ -382,7 +382,7 @@ static int grandchildren(const char *unused)
 	return 0;
 }
 
-/* ---- Other ways to make a process ----------------------------------------------------- */
+/* ---- Other ways to make a process -------------------------------------- */
 
 /* In another program: "m" is held by somebody else. */
 static int finds_m_held(const char *unused)
@@ -490,7 +490,7 @@ static int idle(const char *unused)
 	return 0;
 }
 
-/* ---- The tests ------------------------------------------------------------------------ */
+/* ---- The tests --------------------------------------------------------- */
 
 static void remove_names(void)
 {

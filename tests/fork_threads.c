@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,7 +37,7 @@ static handoff_cond *open_c(void)
 	return c;
 }
 
-/* ---- Forks while other threads are in the library -------------------------------------- */
+/* ---- Forks while other threads are in the library ---------------------- */
 
 static _Atomic int stop;
 
@@ -178,7 +177,7 @@ static int fork_and_stay(const char *unused)
 	return 1;
 }
 
-/* ---- The tests ------------------------------------------------------------------------ */
+/* ---- The tests --------------------------------------------------------- */
 
 static void remove_names(void)
 {

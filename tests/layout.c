@@ -16,7 +16,7 @@
 
 #include "object.h"
 
-/* ---- Every field of every struct ------------------------------------------- */
+/* ---- Every field of every struct --------------------------------------- */
 
 /* A field, or the elements of an array: where, how large, how many. */
 struct field {
@@ -300,7 +300,7 @@ static void public_types_are_whole_cache_lines(void **state)
 	assert_int_equal(_Alignof(handoff_cond), 64);
 }
 
-/* ---- Values ------------------------------------------------------------------ */
+/* ---- Values ------------------------------------------------------------ */
 
 static void tags_and_reserved_values_are_as_written(void **state)
 {
@@ -333,7 +333,7 @@ static void tags_and_reserved_values_are_as_written(void **state)
 	assert_int_equal(HANDOFF__ORDER, 0x01020304);
 }
 
-/* ---- Golden images ------------------------------------------------------------- */
+/* ---- Golden images ----------------------------------------------------- */
 
 static int little_endian(void)
 {

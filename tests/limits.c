@@ -24,7 +24,7 @@
 		skip();                                 \
 	} while (0)
 
-/* ---- Helpers --------------------------------------------------------------- */
+/* ---- Helpers ----------------------------------------------------------- */
 
 struct pair {
 	handoff_mutex mutex;
@@ -84,7 +84,7 @@ static void end_of(void *object, const char *name)
 	assert_int_equal(count_names(), 0);
 }
 
-/* ---- Places ------------------------------------------------------------------------ */
+/* ---- Places ------------------------------------------------------------ */
 
 static int relative(const char *how)
 {
@@ -151,7 +151,7 @@ static void the_place_depends_on_nothing_but_the_directory(void **state)
 	end_of(pair, "pair");
 }
 
-/* ---- No room ----------------------------------------------------------------------- */
+/* ---- No room ----------------------------------------------------------- */
 
 /* Replaces the run's directory by a file system of 16 KiB, for this process
  * alone; 77 if it may not. */
@@ -403,7 +403,7 @@ static void without_memory_opening_is_enomem(void **state)
 	end_of(pair, "pair");
 }
 
-/* ---- errno --------------------------------------------------------------------------- */
+/* ---- errno ------------------------------------------------------------- */
 
 static int ignore_name(const char *name, uint32_t kind, uint64_t bytes,
     void *ctx)

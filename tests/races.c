@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@
 #define KILLS 300
 #define CREATE HANDOFF_CREATE
 
-/* ---- Where all meet: nothing of the library ------------------------------------ */
+/* ---- Where all meet: nothing of the library ---------------------------- */
 
 struct meeting {
 	_Atomic unsigned arrived;
@@ -52,7 +51,7 @@ static void meet(struct meeting *m, unsigned n)
 			sched_yield();
 }
 
-/* ---- What all open ----------------------------------------------------------------- */
+/* ---- What all open ----------------------------------------------------- */
 
 struct shared {
 	handoff_mutex mutex;
@@ -107,7 +106,7 @@ static int count(struct shared *s)
 	return e != 0 ? e : !alone;
 }
 
-/* ---- Processes ------------------------------------------------------------------- */
+/* ---- Processes --------------------------------------------------------- */
 
 /* All open or make it and count, meet, and find N; all close and remove. */
 static int rounds(const char *fd)
@@ -222,7 +221,7 @@ static void opening_never_fails_while_others_remove_the_name(void **state)
 	munmap(m, 4096);
 }
 
-/* ---- Threads of one process ---------------------------------------------------------- */
+/* ---- Threads of one process -------------------------------------------- */
 
 struct racer {
 	pthread_t thread;
@@ -340,7 +339,7 @@ static void opening_never_fails_while_threads_remove_the_name(void **state)
 	assert_int_equal(count_descriptors(), descriptors);
 }
 
-/* ---- Makers that are killed ------------------------------------------------------------- */
+/* ---- Makers that are killed -------------------------------------------- */
 
 static int make_for_ever(const char *unused)
 {

@@ -13,7 +13,7 @@
 #define CREATE HANDOFF_CREATE
 #define EXCLUSIVE HANDOFF_EXCLUSIVE
 
-/* ---- Helpers --------------------------------------------------------------- */
+/* ---- Helpers ----------------------------------------------------------- */
 
 static int open_bytes(handoff_segment **s, const char *name, unsigned flags,
     size_t bytes)
@@ -67,7 +67,7 @@ static int keep(const char *name)
 	return 0;
 }
 
-/* ---- Making and opening ------------------------------------------------------ */
+/* ---- Making and opening ------------------------------------------------ */
 
 static void a_name_is_created_opened_and_exclusive(void **state)
 {
@@ -273,7 +273,7 @@ static void fresh_memory_is_zero_and_reserved(void **state)
 	end_of(s, "zero");
 }
 
-/* ---- Users -------------------------------------------------------------------- */
+/* ---- Users ------------------------------------------------------------- */
 
 static void users_are_the_living_processes_that_have_it_open(void **state)
 {
@@ -354,7 +354,7 @@ static void an_object_outlives_its_creator(void **state)
 	}
 }
 
-/* ---- Init ---------------------------------------------------------------------- */
+/* ---- Init -------------------------------------------------------------- */
 
 static int init_looks(void *memory, size_t bytes, void *arg)
 {
@@ -469,7 +469,7 @@ static void init_may_use_the_library(void **state)
 	end_of(s, "outer");
 }
 
-/* ---- Names -------------------------------------------------------------------- */
+/* ---- Names ------------------------------------------------------------- */
 
 static int lock_name(const char *name)
 {

@@ -27,7 +27,7 @@
 #define NOBODY 65534 /* two users that are not root */
 #define ANOTHER 65533
 
-/* ---- Helpers --------------------------------------------------------------- */
+/* ---- Helpers ----------------------------------------------------------- */
 
 static int open_as(const char *name, unsigned flags, unsigned mode,
     size_t bytes, uint32_t kind)
@@ -139,7 +139,7 @@ static size_t make_segment(unsigned char *file, size_t most)
 	return (size_t)p.n;
 }
 
-/* ---- Files that are no segments ---------------------------------------------- */
+/* ---- Files that are no segments ---------------------------------------- */
 
 static void a_file_of_random_bytes_is_refused(void **state)
 {
@@ -275,7 +275,7 @@ static void a_damaged_object_in_a_good_segment_is_refused(void **state)
 	assert_int_equal(handoff_unlink("s"), 0);
 }
 
-/* ---- No plain files ------------------------------------------------------------ */
+/* ---- No plain files ---------------------------------------------------- */
 
 /* G29: to a good segment, to nothing, to a file of others. */
 static void a_symbolic_link_is_refused_and_not_followed(void **state)
@@ -343,7 +343,7 @@ static void a_socket_is_refused_and_stays(void **state)
 	close(fd);
 }
 
-/* ---- Other users ------------------------------------------------------------------ */
+/* ---- Other users ------------------------------------------------------- */
 
 static void become(unsigned uid)
 {

@@ -1,0 +1,662 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Killed at every point (G03, G20): a victim plays a scenario and kills itself
+ * at its n-th point, for n = 1, 2, ... until it survives.  After each death the
+ * next one gets the mutex, is told of the death at most once, and the condition
+ * and the name work.  Built against the library with points.
+ */
+#define _GNU_SOURCE
+#include "processes.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "points.h"
+
+#define CREATE HANDOFF_CREATE
+#define MOST 64 /* points; no scenario has as many */
+
+/* ---- What all share ---------------------------------------------------- */
+
+struct shared {
+	handoff_mutex mutex;
+	handoff_cond cond;
+	unsigned ready; /* under the mutex; takers wait for it, take one each */
+	unsigned whole;
+};
+
+static int init(void *memory, size_t bytes, void *arg)
+{
+	struct shared *s = memory;
+	int e = handoff_mutex_init(&s->mutex, NULL);
+
+	(void)bytes;
+	(void)arg;
+	s->whole = 4711;
+	return e != 0 ? e : handoff_cond_init(&s->cond, NULL);
+}
+
+static int open_shared(struct shared **s, const char *name, unsigned flags)
+{
+	const struct handoff_segment_options o = { sizeof o,
+		sizeof(struct shared), 1, init, NULL };
+	handoff_segment *segment;
+	int e = handoff_segment_open(&segment, name, flags, 0600, &o);
+
+	*s = handoff_segment_memory(segment);
+	return e;
+}
+
+static struct shared *get_shared(void)
+{
+	struct shared *s;
+
+	OK(open_shared(&s, "points", CREATE));
+	return s;
+}
+
+static uint64_t soon(double seconds)
+{
+	return handoff_after((uint64_t)(seconds * 1e9));
+}
+
+/* Locks; repairs and broadcasts if somebody died: whether so. */
+static int lock_and_repair(struct shared *s)
+{
+	int e = handoff_mutex_lock_until(&s->mutex, soon(5));
+
+	if (e != EOWNERDEAD) {
+		OK(e);
+		return 0;
+	}
+	OK(handoff_mutex_consistent(&s->mutex));
+	OK(handoff_cond_broadcast(&s->cond));
+	return 1;
+}
+
+/* ---- The victim -------------------------------------------------------- */
+
+static unsigned points;
+static unsigned fatal;
+
+static void count_point(void)
+{
+	if (++points == fatal)
+		raise(SIGKILL);
+}
+
+static void arm(void)
+{
+	handoff__point_hook = count_point;
+}
+
+/* From here to the parent's word. */
+static void meet(const char *word)
+{
+	say(word);
+	await("go");
+}
+
+static void play_create(void)
+{
+	struct shared *s;
+
+	arm();
+	OK(open_shared(&s, "new", CREATE));
+}
+
+static void play_open(void)
+{
+	struct shared *s;
+
+	arm();
+	OK(open_shared(&s, "points", 0));
+}
+
+static void play_lock(void)
+{
+	struct shared *s = get_shared();
+
+	arm();
+	OK(handoff_mutex_lock(&s->mutex));
+	OK(handoff_mutex_unlock(&s->mutex));
+}
+
+static void play_try(void)
+{
+	struct shared *s = get_shared();
+
+	arm();
+	OK(handoff_mutex_trylock(&s->mutex));
+	OK(handoff_mutex_unlock(&s->mutex));
+}
+
+/* The parent holds it. */
+static void play_contended(void)
+{
+	struct shared *s = get_shared();
+
+	say("begin");
+	arm();
+	OK(handoff_mutex_lock(&s->mutex));
+	OK(handoff_mutex_unlock(&s->mutex));
+}
+
+static void play_spinning(void)
+{
+	CHECK(setenv("HANDOFF_WAIT", "spin:900ms", 1) == 0);
+	play_contended();
+}
+
+static void play_late(void)
+{
+	struct shared *s = get_shared();
+
+	say("begin");
+	arm();
+	RESULT(handoff_mutex_lock_until(&s->mutex, soon(0.01)), ETIMEDOUT);
+}
+
+/* Somebody has died while he held it. */
+static void play_recovery(void)
+{
+	struct shared *s = get_shared();
+
+	arm();
+	RESULT(handoff_mutex_lock(&s->mutex), EOWNERDEAD);
+	OK(handoff_mutex_consistent(&s->mutex));
+	OK(handoff_mutex_unlock(&s->mutex));
+}
+
+static void play_try_recovery(void)
+{
+	struct shared *s = get_shared();
+
+	arm();
+	RESULT(handoff_mutex_trylock(&s->mutex), EOWNERDEAD);
+	OK(handoff_mutex_consistent(&s->mutex));
+	OK(handoff_mutex_unlock(&s->mutex));
+}
+
+static void play_consistent(void)
+{
+	struct shared *s = get_shared();
+
+	RESULT(handoff_mutex_lock(&s->mutex), EOWNERDEAD);
+	arm();
+	OK(handoff_mutex_consistent(&s->mutex));
+	OK(handoff_mutex_unlock(&s->mutex));
+}
+
+/* Others wait for the mutex. */
+static void play_unlock(void)
+{
+	struct shared *s = get_shared();
+
+	OK(handoff_mutex_lock(&s->mutex));
+	meet("held");
+	arm();
+	OK(handoff_mutex_unlock(&s->mutex));
+}
+
+static struct shared *for_thread;
+
+static void *lock_and_end(void *unused)
+{
+	(void)unused;
+	OK(handoff_mutex_lock(&for_thread->mutex));
+	meet("held");
+	arm();
+	return NULL;
+}
+
+static void play_thread_end(void)
+{
+	pthread_t thread;
+
+	for_thread = get_shared();
+	CHECK(pthread_create(&thread, NULL, lock_and_end, NULL) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+}
+
+/* The parent signals, or broadcasts, until this one is done. */
+static void play_wait(void)
+{
+	struct shared *s = get_shared();
+
+	OK(handoff_mutex_lock(&s->mutex));
+	say("begin");
+	arm();
+	OK(handoff_cond_wait_until(&s->cond, &s->mutex, soon(10)));
+	OK(handoff_mutex_unlock(&s->mutex));
+}
+
+static void play_spinning_wait(void)
+{
+	CHECK(setenv("HANDOFF_WAIT", "spin:900ms", 1) == 0);
+	play_wait();
+}
+
+static void play_late_wait(void)
+{
+	struct shared *s = get_shared();
+
+	OK(handoff_mutex_lock(&s->mutex));
+	arm();
+	RESULT(handoff_cond_wait_until(&s->cond, &s->mutex, soon(0.01)),
+	    ETIMEDOUT);
+	OK(handoff_mutex_unlock(&s->mutex));
+}
+
+/* Takers wait: lets one or two of them go. */
+static void give(unsigned n, int naked)
+{
+	struct shared *s = get_shared();
+
+	OK(handoff_mutex_lock(&s->mutex));
+	s->ready += n;
+	if (naked)
+		OK(handoff_mutex_unlock(&s->mutex));
+	arm();
+	OK(n == 1 ? handoff_cond_signal(&s->cond) :
+	            handoff_cond_broadcast(&s->cond));
+	if (!naked)
+		OK(handoff_mutex_unlock(&s->mutex));
+}
+
+static void play_signal(void)
+{
+	give(1, 0);
+}
+
+static void play_broadcast(void)
+{
+	give(2, 0);
+}
+
+static void play_naked_signal(void)
+{
+	give(1, 1);
+}
+
+static void play_naked_broadcast(void)
+{
+	give(2, 1);
+}
+
+/* ---- Scenarios --------------------------------------------------------- */
+
+enum setting {
+	ALONE,
+	HELD,    /* the parent has the mutex when the victim begins */
+	DEAD,    /* its owner has died */
+	LOCKERS, /* two wait for the mutex, the victim holds it */
+	TAKERS,  /* two wait for the condition */
+	SIGNALS, /* the parent signals until the victim is done */
+	BROADCASTS
+};
+
+static const struct scenario {
+	const char *name;
+	void (*play)(void);
+	enum setting setting;
+	unsigned least; /* so many points at the least */
+} scenarios[] = {
+	{ "create", play_create, ALONE, 3 },
+	{ "open", play_open, ALONE, 1 },
+	{ "lock", play_lock, ALONE, 3 },
+	{ "try", play_try, ALONE, 4 },
+	{ "contended", play_contended, HELD, 7 },
+	{ "spinning", play_spinning, HELD, 4 },
+	{ "late", play_late, HELD, 3 },
+	{ "recovery", play_recovery, DEAD, 4 },
+	{ "try_recovery", play_try_recovery, DEAD, 4 },
+	{ "consistent", play_consistent, DEAD, 2 },
+	{ "unlock", play_unlock, LOCKERS, 2 },
+	{ "thread_end", play_thread_end, LOCKERS, 1 },
+	{ "wait", play_wait, SIGNALS, 11 },
+	{ "wait_broadcast", play_wait, BROADCASTS, 9 },
+	{ "spinning_wait", play_spinning_wait, SIGNALS, 5 },
+	{ "late_wait", play_late_wait, ALONE, 11 },
+	{ "signal", play_signal, TAKERS, 5 },
+	{ "broadcast", play_broadcast, TAKERS, 6 },
+	{ "naked_signal", play_naked_signal, TAKERS, 2 },
+	{ "naked_broadcast", play_naked_broadcast, TAKERS, 2 },
+};
+
+#define SCENARIOS (sizeof scenarios / sizeof *scenarios)
+
+/* "scenario n" */
+static int victim(const char *arg)
+{
+	char name[32];
+
+	CHECK(sscanf(arg, "%31s %u", name, &fatal) == 2);
+	for (size_t i = 0; i < SCENARIOS; i++)
+		if (strcmp(scenarios[i].name, name) == 0) {
+			scenarios[i].play();
+			handoff__point_hook = NULL;
+			return 0;
+		}
+	return 1;
+}
+
+/* ---- The others -------------------------------------------------------- */
+
+static int hold_for_ever(const char *unused)
+{
+	struct shared *s = get_shared();
+
+	(void)unused;
+	OK(handoff_mutex_lock(&s->mutex));
+	say("held");
+	linger();
+	return 0;
+}
+
+static int locker(const char *unused)
+{
+	struct shared *s = get_shared();
+
+	(void)unused;
+	say("locking");
+	lock_and_repair(s);
+	OK(handoff_mutex_unlock(&s->mutex));
+	say("done");
+	return 0;
+}
+
+static int taker(const char *unused)
+{
+	struct shared *s = get_shared();
+
+	(void)unused;
+	lock_and_repair(s);
+	say("waiting");
+	while (s->ready == 0) {
+		int e = handoff_cond_wait(&s->cond, &s->mutex);
+
+		CHECK(e == 0 || e == EOWNERDEAD);
+		if (e == EOWNERDEAD) {
+			OK(handoff_mutex_consistent(&s->mutex));
+			OK(handoff_cond_broadcast(&s->cond));
+		}
+	}
+	s->ready--;
+	OK(handoff_mutex_unlock(&s->mutex));
+	say("done");
+	return 0;
+}
+
+static struct process start_taker(struct shared *s)
+{
+	struct process p = start("taker", NULL);
+
+	expect(&p, "waiting");
+	/* Once we have had the mutex it waits; a little later it is parked. */
+	lock_and_repair(s);
+	assert_int_equal(handoff_mutex_unlock(&s->mutex), 0);
+	sleep_seconds(0.01);
+	return p;
+}
+
+static void notify(struct shared *s, int all, int naked, unsigned ready)
+{
+	lock_and_repair(s);
+	s->ready += ready;
+	if (naked)
+		assert_int_equal(handoff_mutex_unlock(&s->mutex), 0);
+	assert_int_equal(all ? handoff_cond_broadcast(&s->cond) :
+	                       handoff_cond_signal(&s->cond),
+	    0);
+	if (!naked)
+		assert_int_equal(handoff_mutex_unlock(&s->mutex), 0);
+}
+
+static void finish_within(struct process *p, double seconds)
+{
+	expect_within(p, "done", seconds);
+	assert_int_equal(finish(p), 0);
+}
+
+/* ---- One death --------------------------------------------------------- */
+
+static struct process start_victim(const struct scenario *x, unsigned n)
+{
+	char arg[64];
+
+	snprintf(arg, sizeof arg, "%s %u", x->name, n);
+	return start("victim", arg);
+}
+
+/* Whether it survived. */
+static int survived(struct process *p)
+{
+	int status = finish(p);
+
+	if (status != 0)
+		assert_int_equal(status, -SIGKILL);
+	return status == 0;
+}
+
+static int run_held(const struct scenario *x, struct shared *s, unsigned n)
+{
+	struct process v;
+
+	assert_int_equal(handoff_mutex_lock(&s->mutex), 0);
+	v = start_victim(x, n);
+	expect(&v, "begin");
+	sleep_seconds(0.03);
+	assert_int_equal(handoff_mutex_unlock(&s->mutex), 0);
+	return survived(&v);
+}
+
+static int run_dead(const struct scenario *x, unsigned n)
+{
+	struct process p = start("hold_for_ever", NULL);
+	struct process v;
+
+	expect(&p, "held");
+	kill_hard(&p);
+	v = start_victim(x, n);
+	return survived(&v);
+}
+
+static int run_lockers(const struct scenario *x, unsigned n)
+{
+	struct process v = start_victim(x, n);
+	struct process p[2];
+	int alive;
+
+	expect(&v, "held");
+	for (int i = 0; i < 2; i++) {
+		p[i] = start("locker", NULL);
+		expect(&p[i], "locking");
+	}
+	sleep_seconds(0.02);
+	tell(&v, "go");
+	alive = survived(&v);
+	finish_within(&p[0], 2);
+	finish_within(&p[1], 2);
+	return alive;
+}
+
+/*
+ * Two takers, and a victim that lets one or both go.  If it was not told of as
+ * dead, what it gave under the mutex has effect without any help; else who is
+ * told broadcasts.  Without the mutex it may have died before it gave anything.
+ */
+static int run_takers(const struct scenario *x, struct shared *s, unsigned n)
+{
+	struct process p[2] = { start_taker(s), start_taker(s) };
+	struct process v = start_victim(x, n);
+	int alive = survived(&v);
+	int naked = strncmp(x->name, "naked", 5) == 0;
+	unsigned more;
+
+	if (naked && !alive)
+		notify(s, 1, 1, 0);
+	else
+		assert_int_equal(says_within(&p[0], 2) || says_within(&p[1], 2),
+		    1);
+	lock_and_repair(s);
+	assert_int_equal(handoff_mutex_unlock(&s->mutex), 0);
+	more = strstr(x->name, "signal") != NULL;
+	notify(s, 1, 0, more);
+	finish_within(&p[0], 2);
+	finish_within(&p[1], 2);
+	assert_int_equal(s->ready, 0);
+	return alive;
+}
+
+static int run_signals(const struct scenario *x, struct shared *s, unsigned n)
+{
+	struct process v = start_victim(x, n);
+	double end = seconds_now() + 10;
+	siginfo_t info = { 0 };
+
+	expect(&v, "begin");
+	sleep_seconds(0.02);
+	do {
+		notify(s, x->setting == BROADCASTS, 0, 0);
+		sleep_seconds(0.002);
+		assert_int_equal(waitid(P_PID, (id_t)v.pid, &info,
+		                     WEXITED | WNOHANG | WNOWAIT),
+		    0);
+	} while (info.si_pid == 0 && seconds_now() < end);
+	return survived(&v);
+}
+
+static int run(const struct scenario *x, struct shared *s, unsigned n)
+{
+	struct process v;
+
+	switch (x->setting) {
+	case HELD:
+		return run_held(x, s, n);
+	case DEAD:
+		return run_dead(x, n);
+	case LOCKERS:
+		return run_lockers(x, n);
+	case TAKERS:
+		return run_takers(x, s, n);
+	case SIGNALS:
+	case BROADCASTS:
+		return run_signals(x, s, n);
+	default:
+		v = start_victim(x, n);
+		return survived(&v);
+	}
+}
+
+/* The next one gets all that there is. */
+static void assert_usable(struct shared *s, unsigned n)
+{
+	struct shared *fresh;
+	struct process p;
+
+	lock_and_repair(s);
+	assert_int_equal(handoff_mutex_unlock(&s->mutex), 0);
+	/* Told once. */
+	assert_int_equal(handoff_mutex_lock_until(&s->mutex, soon(5)), 0);
+	assert_int_equal(handoff_mutex_unlock(&s->mutex), 0);
+	p = start_taker(s);
+	notify(s, n / 2 % 2, n % 2, 1);
+	finish_within(&p, 2);
+	assert_int_equal(open_shared(&fresh, "new", CREATE), 0);
+	assert_int_equal(fresh->whole, 4711);
+	assert_int_equal(handoff_close(fresh), 0);
+	assert_int_equal(handoff_unlink("new"), 0);
+	assert_int_equal(count_names(), 1);
+}
+
+static void walk(const struct scenario *x)
+{
+	struct shared *s;
+	unsigned n = 0;
+	int alive;
+
+	assert_int_equal(open_shared(&s, "points", CREATE), 0);
+	do {
+		alive = run(x, s, ++n);
+		assert_usable(s, n);
+	} while (!alive && n < MOST);
+	print_message("%s: %u points\n", x->name, n - 1);
+	assert_true(alive);
+	assert_true(n - 1 >= x->least);
+	assert_int_equal(handoff_close(s), 0);
+	assert_int_equal(handoff_unlink("points"), 0);
+	assert_int_equal(count_names(), 0);
+}
+
+static void walk_all(size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		walk(&scenarios[i]);
+}
+
+static void a_death_while_opening_leaves_the_name_usable(void **state)
+{
+	(void)state;
+	walk_all(0, 2);
+}
+
+static void a_death_while_locking_is_told_once(void **state)
+{
+	(void)state;
+	walk_all(2, 7);
+}
+
+static void a_death_while_recovering_is_told_to_the_next(void **state)
+{
+	(void)state;
+	walk_all(7, 10);
+}
+
+static void a_death_while_unlocking_strands_no_waiter(void **state)
+{
+	(void)state;
+	walk_all(10, 12);
+}
+
+static void a_death_while_waiting_harms_no_condition(void **state)
+{
+	(void)state;
+	walk_all(12, 16);
+}
+
+static void a_death_while_signalling_strands_no_waiter(void **state)
+{
+	(void)state;
+	walk_all(16, SCENARIOS);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct part parts[] = {
+		{ "victim", victim },
+		{ "hold_for_ever", hold_for_ever },
+		{ "locker", locker },
+		{ "taker", taker },
+	};
+#define TEST(name) cmocka_unit_test_teardown(name, processes_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_death_while_opening_leaves_the_name_usable),
+		TEST(a_death_while_locking_is_told_once),
+		TEST(a_death_while_recovering_is_told_to_the_next),
+		TEST(a_death_while_unlocking_strands_no_waiter),
+		TEST(a_death_while_waiting_harms_no_condition),
+		TEST(a_death_while_signalling_strands_no_waiter),
+	};
+
+	PROCESSES_BEGIN(argc, argv, parts, 100);
+	/* Parked as soon as can be, so that the slow paths are walked. */
+	setenv("HANDOFF_WAIT", "block", 1);
+	return processes_end(cmocka_run_group_tests(tests, NULL, NULL));
+}
