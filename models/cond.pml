@@ -19,8 +19,10 @@
  *   fails looks again.  Spinning is one look.  Numbers do not wrap; parked does
  *   not reach its limit.  The kernel wakes in the order of parking (port.h),
  *   and removes who is killed.  A slice ends only if its waiter can then see
- *   something new.  Memory is sequentially consistent, as are the operations
- *   in C.  destroy's dealings with threads of its own process are left out.
+ *   something new.  Memory is sequentially consistent, as are in C the
+ *   operations on the state and on the mutex's word, which order signals; r3,
+ *   which others may see early, comes at any time between r2 and r4.  What
+ *   destroy does about threads of its own process is left out.
  *
  * BOUNDS, each by -D
  *   W S MAKE
@@ -43,7 +45,7 @@
  *   REST); without slices if nobody dies, with them whoever dies.
  *   With G08: each signal wakes one that was blocked before it, another one
  *   for each signal; a broadcast all of them (check_asked).  This does not
- *   hold with SLICES: a waiter whose slice ends after r2 and before r5 misses
+ *   hold with SLICES: a waiter whose slice ends after r1 and before r5 misses
  *   the wake, and one that came later or had left may take it from due.
  *   Those who return ETIMEDOUT do not look for an item, so that one that had
  *   used up a wake would be missed.
@@ -57,7 +59,8 @@
  *
  * MUTATIONS, each by -D, each to be found wrong
  *   NORECHECK w6 is left out
- *   SWAPPED   r2 comes before r1
+ *   NOLOCK    w6 looks at signals though somebody holds the mutex
+ *   SWAPPED   r3 comes after r4
  *   WHO_ONLY  "who" alone tells whether a signal is for this condition
  *   EARLY     w9 comes before w8
  *   NOLEAVE   a kernel wake does not make its waiter leave
@@ -65,8 +68,8 @@
  *   NODUE     a slice's end does not look at due
  *   SLOW      a slice ends the wait whenever the number has moved
  *   NOEPOCH   a broadcast does not move the epoch
- *   LATE      r1 to r3 come after r4
- *   NOWAKE    r2 issues a wake, and r5 wakes nobody
+ *   LATE      r1 and r2 come after r4
+ *   NOWAKE    r1 issues a wake, and r5 wakes nobody
  *   ANYORDER, with G08
  */
 #ifndef W
@@ -379,28 +382,22 @@ inline issue(n) {
 
 inline r1() {
 	atomic {
-		signals++;
-		other = 0;
 		ask(noted);
-		DIE
-	}
-}
-
-inline r2() {
-	atomic {
 		issue(noted);
 		DIE
 	}
 }
 
-inline r3() {
+inline r2() {
 	if
 	:: atomic {
 		parked == 0 ->
+		ask(ALL);
 		TOUCH
 	}
 	:: atomic {
 		parked > 0 ->
+		ask(ALL);
 		TOUCH;
 		next_epoch();
 		check();
@@ -418,28 +415,41 @@ inline r3() {
 	fi
 }
 
-/* r1 to r3 */
+inline r3() {
+	atomic {
+		signals++;
+		other = 0;
+		publish = 0;
+		DIE
+	}
+}
+
+/* r1 or r2 */
 inline deliver() {
 	if
 	:: noted == 0
 	:: noted == ALL ->
-		r1();
-		r3();
+		publish = 1;
+		r2();
 		noted = 0
 	:: noted != 0 && noted != ALL ->
-#ifdef SWAPPED
-		r2();
+		publish = 1;
 		r1();
-#else
-		r1();
-		r2();
-#endif
 		noted = 0
 	fi
 }
 
-/* r4 and r5; last: nobody will use the condition again. */
+/* r3 to r5; last: nobody will use the condition again. */
 inline release(last) {
+#ifdef LATE
+	publish = publish || noted != 0;
+#endif
+#ifndef SWAPPED
+	if
+	:: publish -> r3()
+	:: else
+	fi;
+#endif
 	atomic {
 		destroyed = destroyed || (last);
 		wakes = WAITERS;
@@ -447,8 +457,15 @@ inline release(last) {
 		owner = NOBODY;
 		DIE
 	}
+#ifdef SWAPPED
+	if
+	:: publish -> r3()
+	:: else
+	fi;
+#endif
 #ifdef LATE
 	deliver();
+	publish = 0;
 #endif
 	if
 	:: wakes -> wakes = 0; unpark_mutex()
@@ -510,7 +527,7 @@ inline unmark() {
 
 proctype waiter(byte me) {
 	byte i, noted, woke, s;
-	bit wakes, moved, died, late, slice, taken, requeued;
+	bit publish, wakes, moved, died, late, slice, taken, requeued;
 
 	if
 	:: lost -> goto end
@@ -546,7 +563,7 @@ again:
 		WAITED = 1;
 		seen_epoch[me] = epoch;
 		seen[me] = number;
-		s = signals;
+		s = signals + publish;
 		blocks();
 		DIE
 	}
@@ -559,6 +576,7 @@ again:
 			leaves();
 			goto w8
 		:: signals != s && !SIGNALLED -> s = signals
+		:: orphaned || lost -> s = 0; goto w8
 		:: true
 		fi
 	}
@@ -577,18 +595,53 @@ again:
 		check();
 		DIE
 	}
-	atomic {					/* w6 */
 #ifndef NORECHECK
+#ifndef NOLOCK
+	if						/* w6 */
+	:: owner != NOBODY || lost -> goto w6
+	:: owner == NOBODY && !lost
+	fi;
+#endif
+	atomic {
 		if
 		:: SIGNALLED ->
 			s = 0;
 			leaves();
 			goto w8
-		:: else
-		fi;
-#endif
-		s = 0
+		:: else ->
+			s = 0;
+			goto w7
+		fi
 	}
+w6:
+	if
+	:: atomic {
+		UNLOCKED ->
+		lock();
+		DIE
+	}
+	:: atomic {
+		lost ->
+		s = 0;
+		goto w9
+	}
+	:: atomic {
+		kills[0] > 0 ->
+		kills[0]--;
+		goto dead
+	}
+	fi;
+	atomic {
+		if
+		:: died || SIGNALLED ->
+			s = 0;
+			leaves();
+			goto w9
+		:: else -> s = 0
+		fi
+	}
+	release(0);
+#endif
 w7:
 	atomic {
 		if
@@ -687,10 +740,9 @@ w8:
 		goto dead
 	}
 	fi;
-	atomic {					/* w9 */
-#ifndef EARLY
+w9:
+	atomic {
 		unmark();
-#endif
 		if
 		:: late && taken -> late = 0; leaves()
 		:: late && !taken -> times_out()
@@ -732,6 +784,7 @@ dead:
 		seen_epoch[me] = 0;
 		s = 0;
 		noted = 0;
+		publish = 0;
 		woke = 0;
 		wakes = 0;
 		moved = 0;
@@ -750,7 +803,7 @@ end:
 /* As often as it is killed another takes its place. */
 proctype signaller(byte me) {
 	byte i, noted, woke, naked;
-	bit wakes, moved, died;
+	bit publish, wakes, moved, died;
 
 again:
 	if
@@ -823,6 +876,7 @@ again:
 	:: true
 	:: noted != 0 && others > 0 ->	/* another condition's follows */
 		deliver();
+		r3();
 		if
 		:: woke > 0 -> unpark_cond(woke)
 		:: else
@@ -852,6 +906,7 @@ dead:
 		:: else
 		fi;
 		noted = 0;
+		publish = 0;
 		woke = 0;
 		wakes = 0;
 		moved = 0;

@@ -12,12 +12,15 @@
  *
  * ABSTRACTED
  *   A look and the swap that takes what is free are one step: a swap that
- *   fails changes nothing and looks again.  Spinning is looking again.  A
- *   kernel wake reaches any that is parked.  A life byte is taken or it is
- *   not; asking may fail for no reason, which is never taken for dead.
- *   The kernel frees a dead process's own byte first, then the byte that it
- *   had taken to ask.  Memory is sequentially consistent, as are the
- *   operations on the word in C.
+ *   fails changes nothing and looks again.  Spinning is looking, and now and
+ *   then asking whether the owner lives.  A kernel wake reaches any that is
+ *   parked.  A life byte is taken or it is not; asking may fail for no reason,
+ *   which is never taken for dead.  The kernel frees a dead process's own byte
+ *   first, then the byte that it had taken to ask.  Memory is sequentially
+ *   consistent, as are the operations on the word in C.  A try is a lock that
+ *   does not park, and not modelled; nor are several threads of one process
+ *   that hold or wait at once, nor a token drawn again while a mutex is left
+ *   by a death under it.
  *
  * BOUNDS, each by -D
  *   P ROUNDS FIRST
@@ -262,8 +265,8 @@ recover:
 	:: atomic {
 		true ->			/* the owner lives, or who knows */
 		if
-		:: waited -> goto look
-		:: else -> goto mark
+		:: true -> goto look
+		:: !waited -> goto mark
 		fi
 	}
 	fi;
@@ -289,7 +292,7 @@ recover:
 		DIE;
 		if
 		:: holder == TOKEN -> goto held		/* it is ours */
-		:: holder != TOKEN && waited -> goto look
+		:: holder != TOKEN -> goto look
 		:: holder != TOKEN && !waited -> goto mark
 		fi
 	}

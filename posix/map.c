@@ -42,12 +42,19 @@ static void find_directory(void)
 {
 	const char *set = handoff__setting("HANDOFF_DIR");
 
+	char here[PATH_MAX];
+	size_t bytes;
+
+	if (!set || !*set)
+		return;
 	/* Absolute, so that it stays the same place after a chdir. */
-	if (set && *set) {
-		the_directory = realpath(set, NULL);
-		if (!the_directory)
-			the_directory = strdup(set);
-	}
+	if (*set == '/' || !getcwd(here, sizeof here))
+		*here = '\0';
+	bytes = strlen(here) + strlen(set) + 2;
+	the_directory = malloc(bytes);
+	if (the_directory)
+		snprintf(the_directory, bytes, "%s%s%s", here, *here ? "/" : "",
+		    set);
 }
 
 static const char *directory(void)
@@ -432,7 +439,7 @@ int handoff__map_list(int (*fn)(const char *name, void *ctx), void *ctx)
 	return e;
 }
 
-int handoff__map_peek(const char *name, void *buffer, size_t n)
+int handoff__map_peek(const char *name, void *buffer, size_t n, uint64_t *bytes)
 {
 	int before = errno;
 	char *path = path_of(PREFIX, name);
@@ -443,6 +450,7 @@ int handoff__map_peek(const char *name, void *buffer, size_t n)
 	if (fd >= 0) {
 		if (pread(fd, buffer, n, 0) != (ssize_t)n)
 			e = EPROTO;
+		*bytes = (uint64_t)st.st_size;
 		close(fd);
 	}
 	free(path);

@@ -123,8 +123,10 @@ unsigned handoff__cpus(void)
 	if (n == 0 ||
 	    now - atomic_load_explicit(&asked, memory_order_relaxed) >
 	        1000000000u) {
+		int before = errno;
 		long answer = sysconf(_SC_NPROCESSORS_ONLN);
 
+		errno = before;
 		n = answer > 0 ? (unsigned)answer : 1;
 		atomic_store_explicit(&online, n, memory_order_relaxed);
 		atomic_store_explicit(&asked, now, memory_order_relaxed);
@@ -229,15 +231,17 @@ void handoff__private_free(void *memory, size_t bytes)
 #else
 void *handoff__private_get(size_t bytes)
 {
+	int before = errno;
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (memory == MAP_FAILED)
-		return NULL;
-	if (madvise(memory, bytes, MADV_WIPEONFORK) != 0) {
+	if (memory == MAP_FAILED) {
+		memory = NULL;
+	} else if (madvise(memory, bytes, MADV_WIPEONFORK) != 0) {
 		munmap(memory, bytes);
-		return NULL;
+		memory = NULL;
 	}
+	errno = before;
 	return memory;
 }
 
@@ -282,4 +286,9 @@ int handoff__cancel_off(void)
 void handoff__cancel_restore(int before)
 {
 	pthread_setcancelstate(before, &before);
+}
+
+int handoff__at_fork(void (*before)(void), void (*after)(void))
+{
+	return pthread_atfork(before, after, after);
 }

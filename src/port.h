@@ -62,6 +62,10 @@ void handoff__private_free(void *memory, size_t bytes);
  * call of the same thread replaces `arg`; `fn` is always the same. */
 int handoff__at_thread_end(void (*fn)(void *arg), void *arg);
 
+/* Has `before` called before this process is forked by fork(), and `after` in
+ * parent and child; once. */
+int handoff__at_fork(void (*before)(void), void (*after)(void));
+
 /* Keeps this thread from being cancelled until it is restored with what this
  * returns; cheap, and may be nested. */
 int handoff__cancel_off(void);
@@ -142,8 +146,9 @@ int handoff__map_unlink(const char *name);
 int handoff__map_list(int (*fn)(const char *name, void *ctx), void *ctx);
 
 /* Copies the first `n` bytes of what stands at `name`, opening nothing for
- * long.  EPROTO: not a plain file, or shorter. */
-int handoff__map_peek(const char *name, void *buffer, size_t n);
+ * long, and tells its size.  EPROTO: not a plain file, or shorter. */
+int handoff__map_peek(const char *name, void *buffer, size_t n,
+    uint64_t *bytes);
 
 /* ---- Life (life.c) ----------------------------------------------------- */
 

@@ -248,14 +248,15 @@ static int list_one(const char *name, void *ctx)
 	const char *checked = name;
 	uint32_t kind = HANDOFF_KIND_UNKNOWN;
 	uint64_t bytes = 0;
+	uint64_t file;
 	int e;
 
 	if (handoff__name(&checked) != 0)
 		return 0;
-	e = handoff__map_peek(name, &header, sizeof header);
+	e = handoff__map_peek(name, &header, sizeof header, &file);
 	if (e == ENOENT)
 		return 0;
-	if (e == 0 && handoff__header_valid(&header, header.total)) {
+	if (e == 0 && handoff__header_valid(&header, file)) {
 		kind = header.kind;
 		bytes = header.bytes;
 	}

@@ -271,6 +271,7 @@ int handoff__segment_get(struct handoff__open **found,
     const struct handoff__wanted *asked)
 {
 	struct handoff__wanted wanted = *asked;
+	int before = errno; /* calloc may set it */
 	int e = check_wanted(&wanted);
 	int cancel;
 
@@ -281,6 +282,7 @@ int handoff__segment_get(struct handoff__open **found,
 	cancel = handoff__cancel_off();
 	e = get(found, &wanted);
 	handoff__cancel_restore(cancel);
+	errno = before;
 	return e;
 }
 

@@ -29,7 +29,6 @@
 
 struct process {
 	_Atomic uint32_t lock; /* 0 free, 1 held, 2 held and waited for */
-	int cancel;            /* of who holds it: not before it is unlocked */
 	uint32_t token;
 	struct handoff__self *threads;
 	_Atomic uint32_t parked[BUCKETS];
@@ -39,7 +38,14 @@ static _Atomic(struct process *) the_process;
 
 _Thread_local struct handoff__self *handoff__self_pointer;
 
+/* Of the thread that holds the process's lock. */
+static _Thread_local bool holds_lock;
+static _Thread_local int cancel_before;
+
 /* ---- The process ------------------------------------------------------- */
+
+static void before_fork(void);
+static void after_fork(void);
 
 static struct process *process(void)
 {
@@ -51,10 +57,14 @@ static struct process *process(void)
 	if (p)
 		return p;
 	p = handoff__private_get(sizeof *p);
-	if (p && !atomic_compare_exchange_strong(&the_process, &none, p)) {
+	if (!p)
+		return NULL;
+	if (!atomic_compare_exchange_strong(&the_process, &none, p)) {
 		handoff__private_free(p, sizeof *p);
-		p = none;
+		return none;
 	}
+	/* Without them all is well but for a fork at the wrong moment. */
+	(void)handoff__at_fork(before_fork, after_fork);
 	return p;
 }
 
@@ -79,21 +89,41 @@ int handoff__process_lock(void)
 		while (atomic_exchange(&p->lock, 2) != 0)
 			handoff__park(&place, 2, HANDOFF_NEVER);
 	}
-	p->cancel = cancel;
+	cancel_before = cancel;
+	holds_lock = true;
 	return 0;
 }
 
 void handoff__process_unlock(void)
 {
 	struct process *p = process();
-	int cancel = p->cancel;
 
+	holds_lock = false;
 	if (atomic_exchange(&p->lock, 0) == 2) {
 		struct handoff__place place = lock_place(p);
 
 		handoff__unpark(&place, 1);
 	}
-	handoff__cancel_restore(cancel);
+	handoff__cancel_restore(cancel_before);
+}
+
+/*
+ * Nobody forks while another thread joins or asks: for a moment that thread has
+ * a descriptor by which the child would keep a life byte locked.  A thread that
+ * forks in a signal handler, in the midst of this itself, must not wait.
+ */
+static _Thread_local bool forks;
+
+static void before_fork(void)
+{
+	forks = !holds_lock && handoff__process_lock() == 0;
+}
+
+static void after_fork(void)
+{
+	if (forks)
+		handoff__process_unlock();
+	forks = false;
 }
 
 uint32_t handoff__process_token(void)

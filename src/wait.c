@@ -193,7 +193,9 @@ bool handoff__wait_spin(struct handoff__wait *w, unsigned partner)
 	w->look = false;
 	if (!w->spinning)
 		return false;
-	if (w->looks++ % LOOKS == 0 && !go_on(w, handoff__clock(), partner)) {
+	/* One yield may take a timeslice. */
+	if ((w->looks++ % LOOKS == 0 || w->policy == HANDOFF_WAIT_YIELD) &&
+	    !go_on(w, handoff__clock(), partner)) {
 		w->spinning = false;
 		return false;
 	}

@@ -422,7 +422,8 @@ static int part_cond_goes(const char *arg)
 		atomic_store(&gone.cond, c);
 		while (atomic_load(&gone.waiting) != WAITERS)
 			sched_yield();
-		sleep_seconds(chance(300) / 1e6);
+		if (chance(2))
+			sleep_seconds(chance(300) / 1e6);
 		end_cond(c);
 		while (atomic_load(&gone.left) != WAITERS)
 			sched_yield();
