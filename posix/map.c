@@ -35,32 +35,31 @@
 
 /* ---- Places ------------------------------------------------------------ */
 
+/* Not allocated: without memory the place must still be the same. */
 static pthread_once_t directory_once = PTHREAD_ONCE_INIT;
-static char *the_directory;
+static char the_directory[PATH_MAX] = DIRECTORY;
+static int too_long;
 
 static void find_directory(void)
 {
 	const char *set = handoff__setting("HANDOFF_DIR");
-
-	char here[PATH_MAX];
-	size_t bytes;
+	char here[PATH_MAX] = "";
+	int n;
 
 	if (!set || !*set)
 		return;
 	/* Absolute, so that it stays the same place after a chdir. */
-	if (*set == '/' || !getcwd(here, sizeof here))
+	if (*set != '/' && !getcwd(here, sizeof here))
 		*here = '\0';
-	bytes = strlen(here) + strlen(set) + 2;
-	the_directory = malloc(bytes);
-	if (the_directory)
-		snprintf(the_directory, bytes, "%s%s%s", here, *here ? "/" : "",
-		    set);
+	n = snprintf(the_directory, sizeof the_directory, "%s%s%s", here,
+	    *here ? "/" : "", set);
+	too_long = n < 0 || (size_t)n >= sizeof the_directory;
 }
 
 static const char *directory(void)
 {
 	pthread_once(&directory_once, find_directory);
-	return the_directory ? the_directory : DIRECTORY;
+	return the_directory;
 }
 
 /* The path of a name, to be freed: NULL with errno set. */
@@ -70,7 +69,7 @@ static char *path_of(const char *prefix, const char *name)
 	size_t bytes = strlen(dir) + strlen(prefix) + strlen(name) + 2;
 	char *path;
 
-	if (bytes > PATH_MAX) {
+	if (bytes > PATH_MAX || too_long) {
 		errno = ENAMETOOLONG;
 		return NULL;
 	}
