@@ -66,16 +66,17 @@ static const char *directory(void)
 static char *path_of(const char *prefix, const char *name)
 {
 	const char *dir = directory();
-	size_t bytes = strlen(dir) + strlen(prefix) + strlen(name) + 2;
 	char *path;
 
-	if (bytes > PATH_MAX || too_long) {
+	if (too_long ||
+	    strlen(dir) + strlen(prefix) + strlen(name) + 2 > PATH_MAX) {
 		errno = ENAMETOOLONG;
 		return NULL;
 	}
-	path = malloc(bytes);
-	if (path)
-		snprintf(path, bytes, "%s/%s%s", dir, prefix, name);
+	if (asprintf(&path, "%s/%s%s", dir, prefix, name) < 0) {
+		errno = ENOMEM;
+		return NULL;
+	}
 	return path;
 }
 
