@@ -41,30 +41,33 @@
  *                                         not find a wake to take
  *         else                            take the number as seen, w7
  *   w8  lock the mutex; as one that has parked on it if the epoch moved
- *   w9  holding it, unmark, if there is a mark and the epoch is the same:
- *       parked - 1, and due - 1 if due > 0 and number moved since the mark or
- *       a wake brought us here (also if due would exceed parked)
+ *   w9  holding it (unless it is not recoverable) unmark, if there is a mark
+ *       and the epoch is the same: parked - 1, and due - 1 if due > 0 and
+ *       either number moved since the mark or a wake brought us here (also if
+ *       due would exceed parked).  ETIMEDOUT becomes 0 if that took a due, or
+ *       if the epoch moved
  *
  *   Signals moved for this condition: the number did, and either "who" says
- *   so or it moved by more than one.
+ *   so or it moved by more than one.  One that moved it by one for another
+ *   condition is taken as seen.
  *
  * SIGNAL, the caller holds the mutex whose id the condition carries
  *   WAITED clear: nothing.  Else it is noted in the thread's list of locks
  *   (a second one for another condition sends the first off early) and takes
  *   effect at the release:
- *   r1  look at state; parked > due: due + 1, number + 1
- *   r2  broadcast, instead: if parked > 0: epoch + 1, parked = due = 0, WAITED
- *       clear; move all who are parked to the mutex's word, and set WAITERS
+ *   r1  look at state; parked > due: due + n, number + 1, where n is how many
+ *       signals were noted, or as many as parked - due
+ *   r2  broadcast, instead: if parked > 0: epoch + 1, the rest of state = 0; move all who are parked to the mutex's word, and set WAITERS
  *       in that
  *   r3  signals: number + 1, who; seen by others at any time up to r4
  *   r4  exchange the mutex's word: released
- *   r5  wake one parked on the mutex if WAITERS was set; if r1 issued a wake,
- *       wake one parked on the condition.  Uses addresses only.
+ *   r5  wake one parked on the mutex if WAITERS was set; if r1 issued wakes,
+ *       wake n parked on the condition.  Uses addresses only.
  *
  * SIGNAL, without the mutex
  *   WAITED clear: nothing.  Else number + 1, and if parked > due also due + 1
- *   and wake one.  Broadcast: epoch + 1, parked = due = 0, WAITED clear; wake
- *   all if anyone was parked.
+ *   and wake one.  Broadcast: epoch + 1, the rest of state = 0; wake all if
+ *   anyone was parked.
  *
  * NO WAKE IS LOST
  *   The holder's lock comes before r1, w5 before w6, all sequentially
@@ -76,11 +79,14 @@
  *   mark has a wake issued already.  A kernel wake always makes its waiter
  *   leave, and takes one from due, whomever it reached; wakes reach those
  *   first who have been parked longest (port.h), so that none is used up by
- *   one that came after the signal.  due itself serves only those whose slice
- *   ended: a wake given to one that was killed, or never given by one that
- *   was killed, is found, and a slice's end does not turn each signal into a
- *   slow broadcast.  Without the mutex w2's state stands for signals: number
- *   has moved.
+ *   one that came after the signal, unless the slice of the one it was meant
+ *   for ended between r1 and r5.  Then the later one leaves in its place, by a
+ *   wake that it did not need: no change of what is waited for is missed, but
+ *   who waits for different things on one condition should broadcast.
+ *   due serves those whose slice ended: a wake given to one that was killed,
+ *   or never given by one that was killed, is found, and a slice's end does
+ *   not turn each signal into a slow broadcast.  Without the mutex w2's state
+ *   stands for signals: number has moved.
  *
  * WHAT A DEATH LEAVES
  *   waiter, w1 to w3     an owner that died: the mutex's business
@@ -88,10 +94,13 @@
  *   waiter, w5 to w8     a mark too many: one idle wake, after which
  *                        parked = due hides it; a broadcast clears it
  *   waiter, woken, to w8 due too many: found by another at its slice's end
- *   waiter, w9           an owner that died
+ *   waiter, w6 or w9, holding the mutex: an owner that died
  *   signaller, to r4     an owner that died; waiters look at the mutex's
  *                        owner at the end of each slice, and get EOWNERDEAD
- *   signaller, r4 to r5  due too many, as above; after r2 epoch has moved
+ *   signaller, r4 to r5  due too many, as above
+ *   broadcaster, r2      sleepers of the old epoch, who find it at their
+ *                        slice's end, and may use up a wake meant for a later
+ *                        one, which finds it through due
  *   Too many marks of the dead (parked at its limit): the next mark
  *   broadcasts first.
  *

@@ -34,9 +34,10 @@
  *   A waiter parks on the value that its own mark produced; any unlock in
  *   between has changed the word, so the park returns.  An unlock that comes
  *   after the mark sees it and wakes one.  The one woken takes the lock with
- *   WAITERS set, or sets WAITERS again before it parks again, and when it
- *   gives up at its deadline it first takes a free lock or sets WAITERS on a
- *   held one.  So those still parked keep somebody who will wake them.
+ *   WAITERS set, or sets WAITERS again before it parks again; it gives up only
+ *   after a park at whose end the deadline had passed, which used up no wake,
+ *   and with a last try.  So those still parked keep somebody who will wake
+ *   them.
  *
  * WHAT A DEATH LEAVES
  *   waiter, at any point          at the most a false WAITERS: one idle wake
@@ -210,22 +211,6 @@ static int park(struct handoff__mutex *m, struct handoff__self *self,
 	}
 }
 
-/* The deadline has passed: takes what is free, or leaves the mark for those
- * who are still parked, since the wake for them may have come to us. */
-static int give_up(struct handoff__mutex *m, struct handoff__self *self)
-{
-	uint32_t v;
-	int e;
-
-	do {
-		e = take(m, self, HANDOFF__WAITERS, &v);
-		if (e != EBUSY)
-			return e;
-	} while (!(v & HANDOFF__WAITERS) &&
-	    !atomic_compare_exchange_weak(&m->word, &v, v | HANDOFF__WAITERS));
-	return ETIMEDOUT;
-}
-
 static int wait_for(struct handoff__mutex *m, struct handoff__self *self,
     uint32_t waited, uint64_t deadline)
 {
@@ -244,8 +229,11 @@ static int wait_for(struct handoff__mutex *m, struct handoff__self *self,
 			e = w.look ? recover(m, self, waited, seen) : EBUSY;
 		else
 			e = park(m, self, &w, &waited, seen);
-		if (e == ETIMEDOUT)
-			e = give_up(m, self);
+		if (e == ETIMEDOUT) {
+			e = take(m, self, waited, &seen);
+			if (e == EBUSY)
+				e = ETIMEDOUT;
+		}
 		if (e != EBUSY)
 			break;
 	}

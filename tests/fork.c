@@ -295,6 +295,7 @@ static int signals_of_parent_are_not_the_childs(const char *unused)
 	(void)unused;
 	pid = fork();
 	if (pid == 0) {
+		alarm(30);
 		waits_and_is_woken(m);
 		_exit(0);
 	}
@@ -485,6 +486,7 @@ static int child_that_executes(const char *unused)
 static int idle(const char *unused)
 {
 	(void)unused;
+	alarm(30); /* should nobody be left to kill it */
 	say("idle");
 	pause();
 	return 0;

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,13 +24,11 @@
 /* ---- Where all meet: nothing of the library ---------------------------- */
 
 struct meeting {
-	_Atomic unsigned arrived;
-	_Atomic unsigned created; /* in this round */
+	pthread_barrier_t barrier;
+	_Atomic unsigned created; /* in all rounds so far, as the rest */
 	_Atomic unsigned removed;
-	_Atomic uint64_t id;
-	_Atomic unsigned splits; /* rounds in which ids differed */
-	_Atomic unsigned made;   /* in all rounds of a storm */
 	_Atomic unsigned opened;
+	_Atomic uint64_t id; /* in this round */
 };
 
 static struct meeting *map_meeting(int fd)
@@ -42,13 +39,26 @@ static struct meeting *map_meeting(int fd)
 	return m == MAP_FAILED ? NULL : m;
 }
 
-/* The n-th meeting of N, counted from 1; spins, so that all leave at once. */
-static void meet(struct meeting *m, unsigned n)
+static struct meeting *make_meeting(int fd)
 {
-	atomic_fetch_add(&m->arrived, 1);
-	for (unsigned i = 0; atomic_load(&m->arrived) < n * N; i++)
-		if (i % 64 == 63)
-			sched_yield();
+	pthread_barrierattr_t shared;
+	struct meeting *m;
+
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	m = map_meeting(fd);
+	assert_non_null(m);
+	assert_int_equal(pthread_barrierattr_init(&shared), 0);
+	assert_int_equal(pthread_barrierattr_setpshared(&shared,
+	                     PTHREAD_PROCESS_SHARED),
+	    0);
+	assert_int_equal(pthread_barrier_init(&m->barrier, &shared, N), 0);
+	pthread_barrierattr_destroy(&shared);
+	return m;
+}
+
+static void meet(struct meeting *m)
+{
+	pthread_barrier_wait(&m->barrier);
 }
 
 /* ---- What all open ----------------------------------------------------- */
@@ -112,7 +122,6 @@ static int count(struct shared *s)
 static int rounds(const char *fd)
 {
 	struct meeting *m = map_meeting(atoi(fd));
-	unsigned n = 0;
 
 	CHECK(m != NULL);
 	for (unsigned i = 0; i < ROUNDS; i++) {
@@ -120,7 +129,7 @@ static int rounds(const char *fd)
 		struct shared *s;
 		int e;
 
-		meet(m, ++n);
+		meet(m);
 		OK(open_shared(&s, CREATE));
 		CHECK(is_whole(s));
 		OK(handoff_info(s, &info));
@@ -128,18 +137,18 @@ static int rounds(const char *fd)
 		atomic_fetch_add(&m->created, info.created);
 		atomic_store(&m->id, info.id);
 		OK(count(s));
-		meet(m, ++n);
+		meet(m);
 		CHECK(atomic_load(&m->id) == info.id);
 		CHECK(atomic_load(&m->created) == i + 1);
 		CHECK(s->counter == N);
 		OK(handoff_info(s, &info));
 		CHECK(info.users >= N);
-		meet(m, ++n);
+		meet(m);
 		e = handoff_unlink("race");
 		CHECK(e == 0 || e == ENOENT);
 		atomic_fetch_add(&m->removed, e == 0);
 		OK(handoff_close(s));
-		meet(m, ++n);
+		meet(m);
 		CHECK(atomic_load(&m->removed) == i + 1);
 	}
 	return 0;
@@ -151,7 +160,7 @@ static int storm(const char *fd)
 	struct meeting *m = map_meeting(atoi(fd));
 
 	CHECK(m != NULL);
-	meet(m, 1);
+	meet(m);
 	for (unsigned i = 0; i < STORM; i++) {
 		struct handoff_info info = { .size = sizeof info };
 		struct shared *s;
@@ -160,7 +169,7 @@ static int storm(const char *fd)
 		OK(open_shared(&s, CREATE));
 		CHECK(is_whole(s));
 		OK(handoff_info(s, &info));
-		atomic_fetch_add(&m->made, info.created);
+		atomic_fetch_add(&m->created, info.created);
 		atomic_fetch_add(&m->opened, 1);
 		OK(count(s));
 		OK(handoff_close(s));
@@ -181,9 +190,7 @@ static struct meeting *play(const char *part)
 	char arg[16];
 
 	assert_true(fd >= 0);
-	assert_int_equal(ftruncate(fd, 4096), 0);
-	m = map_meeting(fd);
-	assert_non_null(m);
+	m = make_meeting(fd);
 	/* Not one that a part's own pipes would take the place of. */
 	fd = dup2(fd, 50);
 	snprintf(arg, sizeof arg, "%d", fd);
@@ -215,9 +222,9 @@ static void opening_never_fails_while_others_remove_the_name(void **state)
 	(void)state;
 	assert_int_equal(m->opened, N * STORM);
 	/* What was made was removed, once each; and the race did happen. */
-	assert_int_equal(m->made, m->removed);
-	print_message("%u opened, %u made\n", m->opened, m->made);
-	assert_true(m->made < m->opened);
+	assert_int_equal(m->created, m->removed);
+	print_message("%u opened, %u made\n", m->opened, m->created);
+	assert_true(m->created < m->opened);
 	munmap(m, 4096);
 }
 
