@@ -57,8 +57,8 @@
  *   effect at the release:
  *   r1  look at state; parked > due: due + n, number + 1, where n is how many
  *       signals were noted, or as many as parked - due
- *   r2  broadcast, instead: if parked > 0: epoch + 1, the rest of state = 0; move all who are parked to the mutex's word, and set WAITERS
- *       in that
+ *   r2  broadcast, instead: if parked > 0: epoch + 1, the rest of state = 0;
+ *       move all who are parked to the mutex's word, and set WAITERS in that
  *   r3  signals: number + 1, who; seen by others at any time up to r4
  *   r4  exchange the mutex's word: released
  *   r5  wake one parked on the mutex if WAITERS was set; if r1 issued wakes,
