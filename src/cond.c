@@ -519,18 +519,20 @@ uint32_t handoff__cond_deliver(struct handoff__self *self, int i,
 	struct handoff__held *held = &self->held[i];
 	struct handoff__cond *c = handoff__held_cond(held);
 	uint32_t count = held->signals;
+	uint32_t wakes = 0;
 
 	handoff__held_signal(held, NULL, 0);
 	held->publish = who(c);
 	HANDOFF__POINT();
-	if (count == HANDOFF__ALL) {
+	*place = place_of(c);
+	if (count == HANDOFF__ALL)
 		/* Relaxed: our own thread wrote it. */
 		move_all(c,
 		    atomic_load_explicit(&held->mutex, memory_order_relaxed));
-		return 0;
-	}
-	*place = place_of(c);
-	return issue(c, count);
+	else
+		wakes = issue(c, count);
+	HANDOFF__POINT();
+	return wakes;
 }
 
 /* The same before the release, which is still some way off. */
