@@ -393,7 +393,10 @@ static int finds_m_held(const char *unused)
 	return 0;
 }
 
-static char *const held_argv[] = { "fork", "--part", "finds_m_held", NULL };
+static char held_0[] = "fork";
+static char held_1[] = "--part";
+static char held_2[] = "finds_m_held";
+static char *const held_argv[] = { held_0, held_1, held_2, NULL };
 
 static int spawning(const char *unused)
 {
