@@ -87,7 +87,7 @@ static unsigned other_cpu(const struct handoff__mutex *m,
  * The word has just become ours.  The partner is who had it before, unless
  * that was us.
  */
-static struct handoff__held *hold(struct handoff__mutex *m,
+static inline struct handoff__held *hold(struct handoff__mutex *m,
     struct handoff__self *self, bool dead)
 {
 	struct handoff__held *held = handoff__self_hold(self, m);
@@ -350,11 +350,21 @@ void handoff__mutex_publish(struct handoff__mutex *mutex,
 	held->publish = 0;
 }
 
+/* By address and name alone: the mutex may be gone. */
+static void wake(uint64_t segment, uint64_t id, const _Atomic uint32_t *word,
+    uint32_t n)
+{
+	struct handoff__place place = { segment, id, word };
+
+	handoff__unpark(&place, n);
+}
+
 void handoff__mutex_release(struct handoff__mutex *mutex,
     struct handoff__self *self, int i)
 {
 	/* Read before the exchange: afterwards the mutex may be gone. */
-	struct handoff__place place = handoff__mutex_place(mutex);
+	uint64_t segment = mutex->head.segment;
+	uint64_t id = mutex->head.id;
 	struct handoff__held *held = &self->held[i];
 	uint32_t left = held->dead ? HANDOFF__DEAD : HANDOFF__FREE;
 	uint32_t v;
@@ -372,17 +382,28 @@ void handoff__mutex_release(struct handoff__mutex *mutex,
 	/* Those who have lost their mark to one that is on its way must learn
 	 * too that the mutex is lost: it will not pass the wake on. */
 	if (left != HANDOFF__FREE)
-		handoff__unpark(&place, HANDOFF__ALL);
+		wake(segment, id, &mutex->word, HANDOFF__ALL);
 	else if (v & HANDOFF__WAITERS)
-		handoff__unpark(&place, 1);
+		wake(segment, id, &mutex->word, 1);
+}
+
+/* With signals to give. */
+static int unlock_and_signal(struct handoff__mutex *m,
+    struct handoff__self *self, int i)
+{
+	struct handoff__place place;
+	uint32_t wakes = handoff__cond_deliver(self, i, &place);
+
+	handoff__mutex_release(m, self, i);
+	if (wakes != 0)
+		handoff__unpark(&place, wakes);
+	return 0;
 }
 
 int handoff_mutex_unlock(handoff_mutex *mutex)
 {
 	struct handoff__mutex *m = (struct handoff__mutex *)mutex;
 	struct handoff__self *self = handoff__self_known();
-	struct handoff__place place;
-	uint32_t wakes = 0;
 	int i;
 
 	if (!handoff__mutex_valid(m))
@@ -391,10 +412,8 @@ int handoff_mutex_unlock(handoff_mutex *mutex)
 	if (i < 0)
 		return EPERM;
 	if (handoff__held_cond(&self->held[i]))
-		wakes = handoff__cond_deliver(self, i, &place);
+		return unlock_and_signal(m, self, i);
 	handoff__mutex_release(m, self, i);
-	if (wakes != 0)
-		handoff__unpark(&place, wakes);
 	return 0;
 }
 
