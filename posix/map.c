@@ -175,19 +175,23 @@ static void drop(struct handoff__map *map)
 	free(map);
 }
 
-/* A map of an open file; takes the descriptor and the path over. */
+/* A map of an open file; takes the descriptor and the path over, and removes
+ * a temporary file if that fails. */
 static int map_fd(struct handoff__map **made, int fd, char *path,
-    const struct stat *st)
+    const struct stat *st, int temporary)
 {
 	struct handoff__map *map = calloc(1, sizeof *map);
 	void *memory;
 
 	if (!map) {
 		close(fd);
+		if (temporary)
+			unlink(path);
 		free(path);
 		return ENOMEM;
 	}
 	map->fd = fd;
+	map->temporary = temporary;
 	map->asker = -1;
 	map->path = path;
 	map->device = st->st_dev;
@@ -228,7 +232,7 @@ static int open_map(struct handoff__map **map, const char *name, size_t least)
 		free(path);
 		return EPROTO;
 	}
-	return map_fd(map, fd, path, &st);
+	return map_fd(map, fd, path, &st, 0);
 }
 
 int handoff__map_open(struct handoff__map **map, const char *name, size_t least)
@@ -283,7 +287,7 @@ static int create_map(struct handoff__map **map, uint64_t bytes, unsigned mode)
 {
 	char *path;
 	int fd = open_nameless(&path);
-	struct stat st;
+	struct stat st = { 0 };
 	int e;
 
 	if (fd < 0) {
@@ -301,12 +305,7 @@ static int create_map(struct handoff__map **map, uint64_t bytes, unsigned mode)
 		free(path);
 		return e;
 	}
-	e = map_fd(map, fd, path, &st);
-	if (e == 0)
-		(*map)->temporary = path != NULL;
-	else if (path)
-		unlink(path);
-	return e;
+	return map_fd(map, fd, path, &st, path != NULL);
 }
 
 int handoff__map_create(struct handoff__map **map, const char *name,
@@ -423,7 +422,7 @@ int handoff__map_list(int (*fn)(const char *name, void *ctx), void *ctx)
 	const struct dirent *entry;
 	int e = dir ? 0 : opening_error(errno);
 
-	while (e == 0) {
+	while (dir && e == 0) {
 		errno = 0;
 		entry = readdir(dir);
 		if (!entry) {

@@ -319,7 +319,7 @@ int handoff_mutex_trylock(handoff_mutex *mutex)
 {
 	struct handoff__mutex *m = (struct handoff__mutex *)mutex;
 	struct handoff__self *self;
-	uint32_t seen;
+	uint32_t seen = 0;
 	int e;
 
 	if (!handoff__mutex_valid(m))

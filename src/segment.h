@@ -43,7 +43,7 @@ int handoff__name(const char **name);
 /* Opens or makes a segment; on success *found is in the list, opened once
  * more.  Errors: as handoff_segment_open. */
 int handoff__segment_get(struct handoff__open **found,
-    const struct handoff__wanted *wanted);
+    const struct handoff__wanted *asked);
 
 /* Opens or makes a segment that holds one object, `bytes` of `kind`, and sees
  * that it holds one. */
