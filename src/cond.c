@@ -323,7 +323,7 @@ static void lock_outside(struct waiter *x, struct handoff__self *self)
 	x->locked = handoff__mutex_relock(x->m, self, x->requeued);
 	x->is_locked = true;
 	/* In this order, seen by a destroy: it finds us inside, or has told
-	 * us; pairs with handoff__threads_evict. */
+	 * us; pairs with handoff__threads_evict and holds in self.c. */
 	atomic_store(&self->waiting, x->c);
 	if (!atomic_exchange(&self->leaving, NULL))
 		x->is_marked = false;

@@ -286,9 +286,12 @@ void handoff__self_forget(const void *from, size_t bytes)
 /* Whether a thread holds or waits for something in that range. */
 static bool holds(struct handoff__self *self, const void *from, size_t bytes)
 {
-	/* Acquire, all three, pairs with handoff__self_is_at; that of waiting
-	 * comes after that of leaving (cond.c, leave). */
-	if (within(atomic_load(&self->leaving), from, bytes) ||
+	/* A thread that leaves a condition goes from waiting to leaving and
+	 * back to waiting (cond.c, lock_outside), and names it in the new
+	 * place before it takes it from the old.  So one look at leaving
+	 * between two at waiting cannot miss it on the way. */
+	if (within(atomic_load(&self->waiting), from, bytes) ||
+	    within(atomic_load(&self->leaving), from, bytes) ||
 	    within(atomic_load(&self->waiting), from, bytes) ||
 	    within(atomic_load(&self->locking), from, bytes))
 		return true;
