@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the tests of the waiting engine share.  What the engine knows of its
+ * process and of its thread it asks once; so each case runs in a child of its
+ * own, whose exit status says which line did not hold.
+ */
+#ifndef TESTS_WAIT_CASE_H
+#define TESTS_WAIT_CASE_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fake_port.h"
+#include "points.h"
+#include "wait.h"
+
+#define US 1000u
+#define MS 1000000u
+#define SECOND 1000000000u
+#define HOUR (3600u * (uint64_t)SECOND)
+
+#define SPIN_DEFAULT (100u * US)
+#define FIXED_DEFAULT (500u * US)
+
+/* ---- A case in a child ------------------------------------------------------- */
+
+#define CHECK(condition) check(condition, #condition, __LINE__)
+
+static inline void check(int holds, const char *what, int line)
+{
+	if (holds)
+		return;
+	fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, line, what);
+	fflush(NULL);
+	_exit(1);
+}
+
+static inline void in_child(void (*run)(void))
+{
+	pid_t child;
+	int status = -1;
+
+	fflush(NULL);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		alarm(20);
+		fake_begin();
+		run();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* ---- Waits --------------------------------------------------------------------- */
+
+static _Atomic uint32_t word = 7;
+static const struct handoff__place place = { 11, 12, &word };
+
+static inline struct handoff__head head(unsigned policy, uint32_t limit)
+{
+	return (struct handoff__head){ .attr = policy, .limit = limit };
+}
+
+static inline void begin(struct handoff__wait *w, unsigned policy,
+    uint32_t limit, uint64_t deadline, bool owned)
+{
+	struct handoff__head h = head(policy, limit);
+
+	handoff__wait_begin(w, &h, deadline, owned);
+}
+
+/* Spins to the end of it: how long that took, in ns. */
+static inline uint64_t spin(struct handoff__wait *w, unsigned partner)
+{
+	uint64_t from = fake.now;
+	unsigned steps = 0;
+
+	while (handoff__wait_spin(w, partner))
+		CHECK(++steps < 100000000);
+	CHECK(!handoff__wait_spin(w, partner)); /* for the rest of the wait */
+	return fake.now - from;
+}
+
+static inline uint64_t spin_for(unsigned policy, uint32_t limit,
+    unsigned partner)
+{
+	struct handoff__wait w;
+	uint64_t ns;
+
+	begin(&w, policy, limit, HANDOFF_NEVER, false);
+	ns = spin(&w, partner);
+	handoff__wait_end(&w);
+	return ns;
+}
+
+/* Within a factor of two. */
+static inline bool about(uint64_t ns, uint64_t expected)
+{
+	return ns >= expected / 2 && ns <= expected * 2;
+}
+
+#endif

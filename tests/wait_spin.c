@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: ISC */
+/* The waiting engine against a fake port: who spins, and for how long. */
+#include "wait_case.h"
+
+/* ---- Spinning -------------------------------------------------------------------- */
+
+static void spin_cases(void)
+{
+	static const uint64_t pauses[] = { 5, 40, 140 };
+
+	for (size_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
+		fake.pause_ns = pauses[i];
+		CHECK(
+		    about(spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 0), SPIN_DEFAULT));
+		CHECK(about(spin_for(HANDOFF_WAIT_SPIN, 0, 0), FIXED_DEFAULT));
+	}
+	CHECK(fake.pauses > 0 && fake.yields == 0);
+	CHECK(fake.parks == 0);
+	/* The clock is not asked at every look. */
+	CHECK(fake.clocks < fake.pauses);
+}
+
+static void spinning_ends_at_the_limit(void **state)
+{
+	(void)state;
+	in_child(spin_cases);
+}
+
+static void attr_cases(void)
+{
+	CHECK(about(spin_for(HANDOFF_WAIT_ADAPTIVE, 20 * US, 0), 20 * US));
+	CHECK(about(spin_for(HANDOFF_WAIT_ADAPTIVE, 2 * MS, 0), 2 * MS));
+	CHECK(about(spin_for(HANDOFF_WAIT_SPIN, 20 * US, 0), 20 * US));
+	CHECK(about(spin_for(HANDOFF_WAIT_SPIN, 900 * MS, 0), 900 * MS));
+	CHECK(about(spin_for(HANDOFF_WAIT_YIELD, 20 * US, 0), 20 * US));
+	/* No more than the few looks up to the first question. */
+	CHECK(spin_for(HANDOFF_WAIT_SPIN, 1, 0) < 2 * US);
+}
+
+static void the_limit_is_the_one_of_the_attributes(void **state)
+{
+	(void)state;
+	in_child(attr_cases);
+}
+
+static void partner_cases(void)
+{
+	struct handoff__wait w;
+
+	fake.cpu = 3;
+	CHECK(spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 3) < US);
+	CHECK(fake.pauses == 0 && fake.yields == 0);
+	CHECK(about(spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 2), SPIN_DEFAULT));
+	/* Either unknown: it may be worth while. */
+	CHECK(about(spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 0), SPIN_DEFAULT));
+	fake.cpu = 0;
+	CHECK(about(spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 2), SPIN_DEFAULT));
+	/* The partner comes to our CPU while we spin. */
+	fake.cpu = 3;
+	begin(&w, HANDOFF_WAIT_ADAPTIVE, 0, HANDOFF_NEVER, false);
+	for (int i = 0; i < 100; i++)
+		CHECK(handoff__wait_spin(&w, 2));
+	CHECK(spin(&w, 3) < 5 * US);
+	/* The policy that looks at nothing. */
+	CHECK(about(spin_for(HANDOFF_WAIT_SPIN, 0, 3), FIXED_DEFAULT));
+}
+
+static void nobody_spins_on_the_cpu_of_the_partner(void **state)
+{
+	(void)state;
+	in_child(partner_cases);
+}
+
+static void one_cpu_cases(void)
+{
+	uint64_t end;
+
+	fake.cpus = 1;
+	CHECK(spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 0) < US);
+	CHECK(spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 2) < US);
+	CHECK(fake.pauses == 0 && fake.yields == 0);
+	CHECK(about(spin_for(HANDOFF_WAIT_YIELD, 0, 0), FIXED_DEFAULT));
+	/* What is known of the machine is asked again after 10 ms. */
+	fake.cpus = 2;
+	for (end = fake.now + 11 * MS; fake.now < end; fake.now += MS)
+		spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 2);
+	CHECK(about(spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 2), SPIN_DEFAULT));
+}
+
+static void nobody_spins_on_a_machine_with_one_cpu(void **state)
+{
+	(void)state;
+	in_child(one_cpu_cases);
+}
+
+static void realtime_cases(void)
+{
+	fake.realtime = 1;
+	CHECK(spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 2) < US);
+	CHECK(spin_for(HANDOFF_WAIT_YIELD, 0, 2) < US);
+	CHECK(fake.pauses == 0 && fake.yields == 0);
+}
+
+static void nobody_spins_or_yields_in_a_realtime_class(void **state)
+{
+	(void)state;
+	in_child(realtime_cases);
+}
+
+static void block_cases(void)
+{
+	CHECK(spin_for(HANDOFF_WAIT_BLOCK, 0, 0) == 0);
+	CHECK(spin_for(HANDOFF_WAIT_BLOCK, 900 * MS, 2) == 0);
+	CHECK(fake.pauses == 0 && fake.yields == 0 && fake.clocks == 0);
+}
+
+static void block_never_spins(void **state)
+{
+	(void)state;
+	in_child(block_cases);
+}
+
+static void yield_cases(void)
+{
+	static const uint64_t costs[] = { 200, 3 * US, 100 * US };
+
+	for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+		fake.yield_ns = costs[i];
+		CHECK(about(spin_for(HANDOFF_WAIT_YIELD, 0, 0), FIXED_DEFAULT));
+	}
+	CHECK(fake.yields > 0 && fake.pauses == 0);
+	/* Strangers run for a whole timeslice: that was one too many. */
+	fake.yield_ns = 4 * MS;
+	CHECK(spin_for(HANDOFF_WAIT_YIELD, 0, 0) < 5 * MS);
+}
+
+static void yielding_offers_the_cpu_and_ends_at_the_limit(void **state)
+{
+	(void)state;
+	in_child(yield_cases);
+}
+
+/* ---- HANDOFF_WAIT ------------------------------------------------------------------ */
+
+static const char *setting;
+
+/* What a process does whose variable is `setting`: a wait of an object that
+ * spins for 50 us. */
+static uint64_t with_setting(void)
+{
+	fake.setting = setting;
+	return spin_for(HANDOFF_WAIT_SPIN, 50 * US, fake.cpu);
+}
+
+static void setting_spin(void)
+{
+	CHECK(about(with_setting(), FIXED_DEFAULT));
+	CHECK(fake.pauses > 0 && fake.yields == 0);
+}
+
+static void setting_spin_20us(void)
+{
+	CHECK(about(with_setting(), 20 * US));
+	CHECK(fake.pauses > 0 && fake.yields == 0);
+}
+
+static void setting_spin_3ms(void)
+{
+	CHECK(about(with_setting(), 3 * MS));
+}
+
+static void setting_spin_1s(void)
+{
+	CHECK(about(with_setting(), SECOND));
+}
+
+static void setting_spin_5000ns(void)
+{
+	CHECK(about(with_setting(), 5 * US));
+}
+
+static void setting_yield(void)
+{
+	CHECK(about(with_setting(), FIXED_DEFAULT));
+	CHECK(fake.pauses == 0 && fake.yields > 0);
+}
+
+static void setting_yield_80us(void)
+{
+	CHECK(about(with_setting(), 80 * US));
+	CHECK(fake.pauses == 0 && fake.yields > 0);
+}
+
+static void setting_block(void)
+{
+	CHECK(with_setting() == 0);
+	CHECK(fake.pauses == 0 && fake.yields == 0);
+}
+
+/* The partner is on this CPU. */
+static void setting_adaptive(void)
+{
+	CHECK(with_setting() < US);
+	CHECK(fake.pauses == 0 && fake.yields == 0);
+	CHECK(about(spin_for(HANDOFF_WAIT_BLOCK, 0, 0), SPIN_DEFAULT));
+}
+
+static void setting_ignored(void)
+{
+	CHECK(about(with_setting(), 50 * US));
+	CHECK(fake.warnings == 0);
+}
+
+static void setting_bad(void)
+{
+	CHECK(about(with_setting(), 50 * US));
+	CHECK(fake.warnings == 1);
+	CHECK(strstr(fake.warned, "HANDOFF_WAIT") != NULL);
+	CHECK(fake.warned[strlen(fake.warned) - 1] == '\n');
+	for (int i = 0; i < 10; i++)
+		with_setting();
+	CHECK(fake.warnings == 1);
+	CHECK(fake.settings == 1);
+	CHECK(spin_for(HANDOFF_WAIT_BLOCK, 0, 0) == 0);
+}
+
+static void the_variable_overrides_policy_and_limit(void **state)
+{
+	static const struct {
+		const char *text;
+		void (*run)(void);
+	} cases[] = {
+		{ "spin", setting_spin },
+		{ "spin:20us", setting_spin_20us },
+		{ "spin:3ms", setting_spin_3ms },
+		{ "spin:1000ms", setting_spin_1s },
+		{ "spin:5000ns", setting_spin_5000ns },
+		{ "yield", setting_yield },
+		{ "yield:80us", setting_yield_80us },
+		{ "block", setting_block },
+		{ "block:1us", setting_block },
+		{ "adaptive", setting_adaptive },
+		{ NULL, setting_ignored },
+		{ "", setting_ignored },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		setting = cases[i].text;
+		in_child(cases[i].run);
+	}
+}
+
+static void a_bad_variable_is_reported_once_and_ignored(void **state)
+{
+	static const char *const bad[] = {
+		"spinn",
+		"Spin",
+		"spi",
+		"spin ",
+		" spin",
+		"spin:",
+		"spin:20",
+		"spin:20 us",
+		"spin:20s",
+		"spin:us",
+		"spin:0us",
+		"spin:-1us",
+		"spin:1.5us",
+		"spin:1001ms",
+		"spin:1000000001ns",
+		"spin:18446744073709551636ns",
+		"spin:99999999999999999999us",
+		"spin:20us:",
+		"spinx20us",
+		"yield:",
+		"block:0ns",
+		"none",
+		"0",
+		":20us",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		setting = bad[i];
+		in_child(setting_bad);
+	}
+}
+
+/* ---- The quiet before the first look -------------------------------------------------------- */
+
+static void learn_cases(void)
+{
+	struct handoff__self self = { .quiet = 0 };
+	struct handoff__wait w;
+	uint64_t from;
+
+	for (int i = 0; i < 100000; i++)
+		handoff__wait_learn(&self, false);
+	begin(&w, HANDOFF_WAIT_ADAPTIVE, 0, HANDOFF_NEVER, false);
+	from = fake.now;
+	handoff__wait_quiet(&w, 2, &self, &word);
+	CHECK(fake.pauses > 0 && fake.pauses <= 32);
+	CHECK(fake.now - from < 2 * US);
+	CHECK(fake.fetches == 1 && fake.fetched == &word);
+	CHECK(about(spin(&w, 2), SPIN_DEFAULT)); /* it spins all the same */
+	handoff__wait_end(&w);
+	for (int i = 0; i < 100000; i++)
+		handoff__wait_learn(&self, true);
+	fake.pauses = 0;
+	begin(&w, HANDOFF_WAIT_ADAPTIVE, 0, HANDOFF_NEVER, false);
+	handoff__wait_quiet(&w, 2, &self, &word);
+	CHECK(fake.pauses == 0);
+	handoff__wait_end(&w);
+}
+
+static void the_quiet_before_the_first_look_is_learnt_and_short(void **state)
+{
+	(void)state;
+	in_child(learn_cases);
+}
+
+static void quiet_cases(void)
+{
+	struct handoff__self self = { .quiet = 0 };
+	struct handoff__wait w;
+
+	for (int i = 0; i < 100000; i++)
+		handoff__wait_learn(&self, false);
+	begin(&w, HANDOFF_WAIT_BLOCK, 0, HANDOFF_NEVER, false);
+	handoff__wait_quiet(&w, 2, &self, &word);
+	begin(&w, HANDOFF_WAIT_YIELD, 0, HANDOFF_NEVER, false);
+	handoff__wait_quiet(&w, 2, &self, &word);
+	begin(&w, HANDOFF_WAIT_ADAPTIVE, 0, HANDOFF_NEVER, false);
+	handoff__wait_quiet(&w, fake.cpu, &self, &word);
+	begin(&w, HANDOFF_WAIT_ADAPTIVE, 0, fake.now, false);
+	handoff__wait_quiet(&w, 2, &self, &word);
+	CHECK(fake.pauses == 0 && fake.yields == 0);
+	CHECK(handoff__wait_park(&w, &place, 7) == HANDOFF__DEADLINE);
+}
+
+static void nobody_is_quiet_who_may_not_spin(void **state)
+{
+	(void)state;
+	in_child(quiet_cases);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(spinning_ends_at_the_limit),
+		cmocka_unit_test(the_limit_is_the_one_of_the_attributes),
+		cmocka_unit_test(nobody_spins_on_the_cpu_of_the_partner),
+		cmocka_unit_test(nobody_spins_on_a_machine_with_one_cpu),
+		cmocka_unit_test(nobody_spins_or_yields_in_a_realtime_class),
+		cmocka_unit_test(block_never_spins),
+		cmocka_unit_test(yielding_offers_the_cpu_and_ends_at_the_limit),
+		cmocka_unit_test(the_variable_overrides_policy_and_limit),
+		cmocka_unit_test(a_bad_variable_is_reported_once_and_ignored),
+		cmocka_unit_test(
+		    the_quiet_before_the_first_look_is_learnt_and_short),
+		cmocka_unit_test(nobody_is_quiet_who_may_not_spin),
+	};
+
+	return cmocka_run_group_tests_name("wait_spin", tests, NULL, NULL);
+}
