@@ -4,7 +4,7 @@
  * robbed, and waiters that die hold up nobody.
  */
 #define _GNU_SOURCE
-#include "processes.h"
+#include "lockers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,135 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "named.h"
+
 #define CREATE HANDOFF_CREATE
-
-#define SKIP(reason)                                    \
-	do {                                            \
-		print_message("skipped: " reason "\n"); \
-		skip();                                 \
-	} while (0)
-
-/* ---- Helpers ----------------------------------------------------------- */
-
-static uint64_t soon(double seconds)
-{
-	return handoff_after((uint64_t)(seconds * 1e9));
-}
-
-static const char *word_of(int e)
-{
-	switch (e) {
-	case 0:
-		return "0";
-	case EOWNERDEAD:
-		return "EOWNERDEAD";
-	default:
-		return handoff_strerror(e);
-	}
-}
-
-static handoff_mutex *open_m(void)
-{
-	handoff_mutex *m;
-
-	OK(handoff_mutex_open(&m, "m", CREATE, 0600, NULL));
-	return m;
-}
-
-/* The mutex "m", made with a way to wait. */
-static handoff_mutex *make_m(unsigned policy, uint64_t limit)
-{
-	const struct handoff_mutex_attr attr = { sizeof attr, HANDOFF_ROBUST,
-		policy, limit };
-	handoff_mutex *m;
-
-	assert_int_equal(handoff_mutex_open(&m, "m", CREATE | HANDOFF_EXCLUSIVE,
-	                     0600, &attr),
-	    0);
-	return m;
-}
-
-static void end_m(handoff_mutex *m)
-{
-	assert_int_equal(handoff_close(m), 0);
-	assert_int_equal(handoff_unlink("m"), 0);
-	assert_int_equal(count_names(), 0);
-}
-
-/* It can be had without a word about anybody's death. */
-static void assert_free(handoff_mutex *m)
-{
-	assert_int_equal(handoff_mutex_lock_until(m, soon(5)), 0);
-	assert_int_equal(handoff_mutex_unlock(m), 0);
-}
-
-/* ---- Parts ------------------------------------------------------------- */
-
-/* Holds "m" until it is told to let go, or killed. */
-static int holder(const char *unused)
-{
-	handoff_mutex *m = open_m();
-	int e = handoff_mutex_lock(m);
-
-	(void)unused;
-	CHECK(e == 0 || e == EOWNERDEAD);
-	say("held");
-	await("unlock");
-	OK(handoff_mutex_unlock(m));
-	return 0;
-}
-
-/* Locks "m"; says how it went; makes it consistent if it has to; unlocks when
- * told. */
-static int locker(const char *unused)
-{
-	handoff_mutex *m = open_m();
-	int e;
-
-	(void)unused;
-	say("trying");
-	e = handoff_mutex_lock(m);
-	say(word_of(e));
-	await("unlock");
-	if (e == EOWNERDEAD)
-		OK(handoff_mutex_consistent(m));
-	OK(handoff_mutex_unlock(m));
-	OK(handoff_close(m));
-	return 0;
-}
-
-static struct process start_locker(void)
-{
-	struct process p = start("locker", NULL);
-
-	expect(&p, "trying");
-	return p;
-}
-
-static struct process start_holder(void)
-{
-	struct process p = start("holder", NULL);
-
-	expect(&p, "held");
-	return p;
-}
-
-/* The locker gets what is expected within a second of `since`. */
-static void expect_lock(struct process *p, const char *word, double since,
-    const char *what)
-{
-	expect_within(p, word, 5);
-	since = seconds_now() - since;
-	if (what)
-		print_message("%s: %.1f ms\n", what, since * 1e3);
-	assert_true(since < 1);
-}
-
-static void let_go(struct process *p)
-{
-	tell(p, "unlock");
-	assert_int_equal(finish(p), 0);
-}
 
 /* ---- Waiters that die -------------------------------------------------- */
 
@@ -160,7 +34,7 @@ static void the_others_go_on_when_a_waiter_is_killed(void **state)
 
 		assert_int_equal(handoff_mutex_lock(m), 0);
 		for (size_t k = 0; k < 3; k++) {
-			w[k] = start_locker();
+			w[k] = start_locker("lock");
 			sleep_seconds(0.02);
 		}
 		/* Stopped, it gets the wake and does nothing with it. */
@@ -196,9 +70,9 @@ static void a_stopped_waiter_keeps_nobody_out(void **state)
 
 	(void)state;
 	assert_int_equal(handoff_mutex_lock(m), 0);
-	w[0] = start_locker();
+	w[0] = start_locker("lock");
 	sleep_seconds(0.05);
-	w[1] = start_locker();
+	w[1] = start_locker("lock");
 	sleep_seconds(0.05);
 	kill(w[0].pid, SIGSTOP);
 	assert_int_equal(handoff_mutex_unlock(m), 0);
@@ -225,8 +99,8 @@ static void a_recovery_keeps_the_mark_of_other_waiters(void **state)
 		int first;
 
 		assert_int_equal(handoff_mutex_lock(m), 0);
-		w1 = start_locker();
-		w3 = start_locker();
+		w1 = start_locker("lock");
+		w3 = start_locker("lock");
 		sleep_seconds(0.03);
 		kill(w1.pid, SIGSTOP);
 		kill(w3.pid, SIGSTOP);
@@ -269,7 +143,7 @@ static void a_stopped_owner_is_not_robbed(void **state)
 {
 	handoff_mutex *m = make_m(HANDOFF_WAIT_ADAPTIVE, 0);
 	struct process owner = start_holder();
-	struct process waiter = start_locker();
+	struct process waiter = start_locker("lock");
 
 	(void)state;
 	kill(owner.pid, SIGSTOP);
@@ -365,7 +239,7 @@ static void a_living_child_does_not_keep_its_parent_alive(void **state)
 
 	(void)state;
 	expect(&p, "held");
-	waiter = start_locker();
+	waiter = start_locker("lock");
 	assert_not_robbed(m, 0.1);
 	since = seconds_now();
 	kill(p.pid, SIGKILL);
@@ -392,7 +266,7 @@ static int in_namespace(const char *arg)
 		if (strcmp(arg, "hold") == 0)
 			_exit(holder(NULL));
 		if (strcmp(arg, "lock") == 0)
-			_exit(locker(NULL));
+			_exit(locker("lock"));
 		if (strcmp(arg, "ask") == 0) {
 			handoff_mutex *m = open_m();
 
@@ -441,14 +315,6 @@ static void lock_anyhow(handoff_mutex *m)
 	CHECK(e == 0 || e == EOWNERDEAD);
 	if (e == EOWNERDEAD)
 		OK(handoff_mutex_consistent(m));
-}
-
-static handoff_cond *open_c(void)
-{
-	handoff_cond *c;
-
-	OK(handoff_cond_open(&c, "c", CREATE, 0600, NULL));
-	return c;
 }
 
 /* Waits for a signal, again and again, until it is killed. */

@@ -4,7 +4,7 @@
  * points, at which they do it.
  */
 #define _GNU_SOURCE
-#include "processes.h"
+#include "takers.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -20,123 +20,6 @@
 #define CREATE HANDOFF_CREATE
 #define WORD 8 /* of a mutex, in words of 32 bits */
 #define OWNER 0x3fffffffu
-
-/* ---- What all share ---------------------------------------------------- */
-
-struct shared {
-	handoff_mutex mutex;
-	handoff_cond cond;
-	unsigned ready; /* under the mutex; takers wait for it, take one each */
-	unsigned whole;
-};
-
-static int init(void *memory, size_t bytes, void *arg)
-{
-	struct shared *s = memory;
-	int e = handoff_mutex_init(&s->mutex, NULL);
-
-	(void)bytes;
-	(void)arg;
-	s->whole = 4711;
-	return e != 0 ? e : handoff_cond_init(&s->cond, NULL);
-}
-
-static int open_shared(struct shared **s, const char *name, unsigned flags)
-{
-	const struct handoff_segment_options o = { sizeof o,
-		sizeof(struct shared), 1, init, NULL };
-	handoff_segment *segment;
-	int e = handoff_segment_open(&segment, name, flags, 0600, &o);
-
-	*s = handoff_segment_memory(segment);
-	return e;
-}
-
-static struct shared *get_shared(void)
-{
-	struct shared *s;
-
-	OK(open_shared(&s, "points", CREATE));
-	return s;
-}
-
-static uint64_t soon(double seconds)
-{
-	return handoff_after((uint64_t)(seconds * 1e9));
-}
-
-/* Locks; repairs and broadcasts if somebody died: whether so. */
-static int lock_and_repair(struct shared *s)
-{
-	int e = handoff_mutex_lock_until(&s->mutex, soon(5));
-
-	if (e != EOWNERDEAD) {
-		OK(e);
-		return 0;
-	}
-	OK(handoff_mutex_consistent(&s->mutex));
-	OK(handoff_cond_broadcast(&s->cond));
-	return 1;
-}
-
-/* From here to the parent's word. */
-static void meet(const char *word)
-{
-	say(word);
-	await("go");
-}
-
-static int locker(const char *unused)
-{
-	struct shared *s = get_shared();
-
-	(void)unused;
-	say("locking");
-	lock_and_repair(s);
-	OK(handoff_mutex_unlock(&s->mutex));
-	say("done");
-	return 0;
-}
-
-static int taker(const char *unused)
-{
-	struct shared *s = get_shared();
-
-	(void)unused;
-	lock_and_repair(s);
-	say("waiting");
-	while (s->ready == 0) {
-		int e = handoff_cond_wait(&s->cond, &s->mutex);
-
-		CHECK(e == 0 || e == EOWNERDEAD);
-		if (e == EOWNERDEAD) {
-			OK(handoff_mutex_consistent(&s->mutex));
-			OK(handoff_cond_broadcast(&s->cond));
-		}
-	}
-	s->ready--;
-	OK(handoff_mutex_unlock(&s->mutex));
-	say("done");
-	return 0;
-}
-
-static struct process start_taker(struct shared *s)
-{
-	struct process p = start("taker", NULL);
-
-	expect(&p, "waiting");
-	/* Once we have had the mutex it waits; a little later it is parked. */
-	lock_and_repair(s);
-	assert_int_equal(handoff_mutex_unlock(&s->mutex), 0);
-	sleep_seconds(0.01);
-	return p;
-}
-
-static void finish_within(struct process *p, double seconds)
-{
-	expect_within(p, "done", seconds);
-	assert_int_equal(finish(p), 0);
-}
 
 /* ---- One that unlocks -------------------------------------------------- */
 
@@ -203,6 +86,7 @@ static void an_unlock_touches_nothing_that_it_has_given_away(void **state)
 		finish_within(&q, 2);
 		/* The same with a waiter of the condition. */
 		q = start_taker(s);
+		sleep_seconds(0.01);
 		lock_and_repair(s);
 		s->ready = 0;
 		assert_int_equal(handoff_mutex_unlock(&s->mutex), 0);
@@ -223,17 +107,6 @@ static int patient_locker(const char *unused)
 {
 	handoff__slices = 0;
 	return locker(unused);
-}
-
-static int hold_for_ever(const char *unused)
-{
-	struct shared *s = get_shared();
-
-	(void)unused;
-	OK(handoff_mutex_lock(&s->mutex));
-	say("held");
-	linger();
-	return 0;
 }
 
 /* G09: the mark survives a recovery, and the wake that it stands for comes. */

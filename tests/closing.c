@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* handoff_segment(3), handoff_close: what it refuses and what it leaves. */
 #define _GNU_SOURCE
-#include "processes.h"
+#include "segments.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,59 +12,6 @@
 #include <unistd.h>
 
 #define CREATE HANDOFF_CREATE
-
-/* ---- Helpers ----------------------------------------------------------- */
-
-struct pair {
-	handoff_mutex mutex;
-	handoff_cond cond;
-};
-
-static int init_pair(void *memory, size_t bytes, void *arg)
-{
-	struct pair *pair = memory;
-	int e = handoff_mutex_init(&pair->mutex, NULL);
-
-	(void)bytes;
-	(void)arg;
-	return e != 0 ? e : handoff_cond_init(&pair->cond, NULL);
-}
-
-/* NULL: see *e. */
-static struct pair *open_pair(const char *name, unsigned flags, int *e)
-{
-	const struct handoff_segment_options o = { sizeof o,
-		sizeof(struct pair), 1, init_pair, NULL };
-	handoff_segment *s;
-
-	*e = handoff_segment_open(&s, name, flags, 0600, &o);
-	return handoff_segment_memory(s);
-}
-
-static struct pair *make_pair(void)
-{
-	int e;
-	struct pair *pair = open_pair("pair", CREATE, &e);
-
-	assert_int_equal(e, 0);
-	return pair;
-}
-
-static int open_bytes(const char *name, unsigned flags, size_t bytes)
-{
-	const struct handoff_segment_options o = { .size = sizeof o,
-		.bytes = bytes };
-	handoff_segment *s;
-
-	return handoff_segment_open(&s, name, flags, 0600, &o);
-}
-
-static void end_of(void *object, const char *name)
-{
-	assert_int_equal(handoff_close(object), 0);
-	assert_int_equal(handoff_unlink(name), 0);
-	assert_int_equal(count_names(), 0);
-}
 
 /* ---- Two addresses ----------------------------------------------------- */
 
@@ -237,21 +184,6 @@ static void the_last_close_is_ebusy_while_a_thread_is_inside(void **state)
 	assert_int_equal(handoff_mutex_unlock(&pair->mutex), 0);
 	finish_helper(&h);
 	end_of(pair, "pair");
-}
-
-static int hold_pair(const char *unused)
-{
-	struct pair *pair;
-	int e;
-
-	(void)unused;
-	pair = open_pair("pair", 0, &e);
-	OK(e);
-	OK(handoff_mutex_lock(&pair->mutex));
-	say("held");
-	await("end");
-	OK(handoff_mutex_unlock(&pair->mutex));
-	return 0;
 }
 
 /* G17 */

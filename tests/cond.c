@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The condition, between processes: what handoff_cond(3) says. */
 #define _GNU_SOURCE
-#include "processes.h"
+#include "room.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -25,7 +25,9 @@ struct room {
 	_Atomic unsigned rounds;
 };
 
-static int fill(void *memory, size_t bytes, void *arg)
+const size_t room_bytes = sizeof(struct room);
+
+int fill_room(void *memory, size_t bytes, void *arg)
 {
 	const struct handoff_cond_attr *attr = arg;
 	struct room *r = memory;
@@ -37,45 +39,14 @@ static int fill(void *memory, size_t bytes, void *arg)
 	return e != 0 ? e : handoff_cond_init(&r->changed[1], attr);
 }
 
-static struct room *make(const char *name, const struct handoff_cond_attr *a)
-{
-	struct handoff_segment_options options = { sizeof options,
-		sizeof(struct room), 1, fill, (void *)(uintptr_t)a };
-	handoff_segment *segment = NULL;
-
-	if (handoff_segment_open(&segment, name, HANDOFF_CREATE, 0600,
-	        &options) != 0)
-		return NULL;
-	return handoff_segment_memory(segment);
-}
-
-/* For the parent, in the beginning of a test and in its end. */
-static struct room *open_room(const char *name, unsigned policy)
+/* open_room, for waiters that wait in that way. */
+static struct room *open_with(const char *name, unsigned policy)
 {
 	struct handoff_cond_attr attr = { sizeof attr, 0, policy,
 		policy == HANDOFF_WAIT_SPIN ? SECOND : 0 };
-	struct room *r = make(name, &attr);
+	struct room *r = make_room(name, &attr);
 
 	assert_non_null(r);
-	return r;
-}
-
-static void close_room(struct room *r, const char *name)
-{
-	assert_int_equal(handoff_close(r), 0);
-	assert_int_equal(handoff_unlink(name), 0);
-}
-
-/* For a part: "name" or "name:number". */
-static struct room *join_room(const char *arg, unsigned *number)
-{
-	char name[64];
-	struct room *r;
-
-	*number = 0;
-	CHECK(sscanf(arg, "%63[^:]:%u", name, number) >= 1);
-	r = make(name, NULL);
-	CHECK(r != NULL);
 	return r;
 }
 
@@ -199,7 +170,7 @@ static int part_across(const char *arg)
 
 static void ping_pong(const char *part)
 {
-	struct room *r = open_room("ping", HANDOFF_WAIT_ADAPTIVE);
+	struct room *r = open_with("ping", HANDOFF_WAIT_ADAPTIVE);
 	struct process p[2];
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -261,7 +232,7 @@ static void give(struct room *r, unsigned kind, unsigned n, bool all,
 /* `n` waiters are woken one after the other, then again all at once. */
 static void signal_them(unsigned policy, enum how how)
 {
-	struct room *r = open_room("them", policy);
+	struct room *r = open_with("them", policy);
 	struct process p[3];
 
 	for (unsigned round = 0; round < 3; round++) {
@@ -317,7 +288,7 @@ static void one_signal_ends_one_wait(enum how how)
 	/* One whose slice ends between a wake and its taking may return too:
 	 * so one more is borne with, but not always. */
 	do {
-		struct room *r = open_room("one", HANDOFF_WAIT_BLOCK);
+		struct room *r = open_with("one", HANDOFF_WAIT_BLOCK);
 		struct process p[6];
 
 		for (unsigned i = 0; i < 6; i++)
@@ -379,7 +350,7 @@ static int part_crowd(const char *arg)
 
 static void one_broadcast_ends_a_hundred_waits(void **state)
 {
-	struct room *r = open_room("crowd", HANDOFF_WAIT_ADAPTIVE);
+	struct room *r = open_with("crowd", HANDOFF_WAIT_ADAPTIVE);
 	struct process p[CROWDS];
 
 	(void)state;
@@ -403,7 +374,7 @@ static void one_broadcast_ends_a_hundred_waits(void **state)
  * one that does. */
 static void two_conditions(unsigned policy)
 {
-	struct room *r = open_room("two", policy);
+	struct room *r = open_with("two", policy);
 	struct process p[2];
 
 	for (int how = HELD; how <= NAKED; how++)
@@ -441,7 +412,7 @@ static void two_conditions_of_a_mutex_do_not_mix_while_spinning(void **state)
 /* Both signalled by one holder, in both orders, with more of either kind. */
 static void a_holder_signals_two_conditions_at_once(void **state)
 {
-	struct room *r = open_room("both", HANDOFF_WAIT_ADAPTIVE);
+	struct room *r = open_with("both", HANDOFF_WAIT_ADAPTIVE);
 
 	(void)state;
 	for (unsigned round = 0; round < 8; round++) {
@@ -528,7 +499,7 @@ static void a_wait_that_times_out_returns_with_the_mutex_held(void **state)
 {
 	(void)state;
 	for (unsigned policy = 0; policy <= HANDOFF_WAIT_BLOCK; policy++) {
-		struct room *r = open_room("late", policy);
+		struct room *r = open_with("late", policy);
 		struct process p;
 
 		time_out(r);
@@ -547,8 +518,8 @@ static void a_wait_that_times_out_returns_with_the_mutex_held(void **state)
 
 static void waiting_without_the_mutex_is_refused(void **state)
 {
-	struct room *r = open_room("without", HANDOFF_WAIT_ADAPTIVE);
-	struct room *other = open_room("without.other", HANDOFF_WAIT_ADAPTIVE);
+	struct room *r = open_with("without", HANDOFF_WAIT_ADAPTIVE);
+	struct room *other = open_with("without.other", HANDOFF_WAIT_ADAPTIVE);
 	double from = seconds_now();
 
 	(void)state;
@@ -574,7 +545,7 @@ static void refused(handoff_cond *c, handoff_mutex *m)
 
 static void what_is_no_condition_is_refused(void **state)
 {
-	struct room *r = open_room("none", HANDOFF_WAIT_ADAPTIVE);
+	struct room *r = open_with("none", HANDOFF_WAIT_ADAPTIVE);
 	handoff_mutex zero = { { 0 } };
 	handoff_cond c = { { 0 } };
 

@@ -4,7 +4,7 @@
  * mutex; and what a wait must stand: signals of the system, and a long time.
  */
 #define _GNU_SOURCE
-#include "processes.h"
+#include "room.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -35,53 +34,15 @@ struct room {
 	_Atomic double cpu[2];
 };
 
-static int fill(void *memory, size_t bytes, void *arg)
+const size_t room_bytes = sizeof(struct room);
+
+int fill_room(void *memory, size_t bytes, void *arg)
 {
 	struct room *r = memory;
 	int e = handoff_mutex_init(&r->lock, NULL);
 
 	(void)bytes;
 	return e != 0 ? e : handoff_cond_init(&r->changed, arg);
-}
-
-static struct room *make(const char *name)
-{
-	struct handoff_segment_options options = { sizeof options,
-		sizeof(struct room), 1, fill, NULL };
-	handoff_segment *segment = NULL;
-
-	if (handoff_segment_open(&segment, name, HANDOFF_CREATE, 0600,
-	        &options) != 0)
-		return NULL;
-	return handoff_segment_memory(segment);
-}
-
-/* For the parent, in the beginning of a test and in its end. */
-static struct room *open_room(const char *name)
-{
-	struct room *r = make(name);
-
-	assert_non_null(r);
-	return r;
-}
-
-static void close_room(struct room *r, const char *name)
-{
-	assert_int_equal(handoff_close(r), 0);
-	assert_int_equal(handoff_unlink(name), 0);
-}
-
-/* For a part: "name" or "name:number". */
-static struct room *join_room(const char *arg, unsigned *number)
-{
-	char name[64];
-	struct room *r;
-
-	*number = 0;
-	CHECK(sscanf(arg, "%63[^:]:%u", name, number) >= 1);
-	r = make(name);
-	CHECK(r != NULL);
-	return r;
 }
 
 /* Until `n` wait, of which the last may still be on its way to its sleep. */

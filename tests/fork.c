@@ -5,7 +5,7 @@
  * all was well.
  */
 #define _GNU_SOURCE
-#include "processes.h"
+#include "named.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,27 +23,6 @@
 extern char **environ;
 
 /* ---- Helpers ----------------------------------------------------------- */
-
-static uint64_t soon(double seconds)
-{
-	return handoff_after((uint64_t)(seconds * 1e9));
-}
-
-static handoff_mutex *open_m(void)
-{
-	handoff_mutex *m;
-
-	OK(handoff_mutex_open(&m, "m", CREATE, 0600, NULL));
-	return m;
-}
-
-static handoff_cond *open_c(void)
-{
-	handoff_cond *c;
-
-	OK(handoff_cond_open(&c, "c", CREATE, 0600, NULL));
-	return c;
-}
 
 static unsigned users(const void *object)
 {

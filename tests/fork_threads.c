@@ -4,7 +4,7 @@
  * (G46).
  */
 #define _GNU_SOURCE
-#include "processes.h"
+#include "named.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -15,27 +15,6 @@
 
 #define CREATE HANDOFF_CREATE
 #define CHILDREN 300
-
-static uint64_t soon(double seconds)
-{
-	return handoff_after((uint64_t)(seconds * 1e9));
-}
-
-static handoff_mutex *open_m(void)
-{
-	handoff_mutex *m;
-
-	OK(handoff_mutex_open(&m, "m", CREATE, 0600, NULL));
-	return m;
-}
-
-static handoff_cond *open_c(void)
-{
-	handoff_cond *c;
-
-	OK(handoff_cond_open(&c, "c", CREATE, 0600, NULL));
-	return c;
-}
 
 /* ---- Forks while other threads are in the library ---------------------- */
 

@@ -4,7 +4,7 @@
  * errno.
  */
 #define _GNU_SOURCE
-#include "processes.h"
+#include "segments.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,71 +18,6 @@
 #include <unistd.h>
 
 #define CREATE HANDOFF_CREATE
-#define SKIP(reason)                                    \
-	do {                                            \
-		print_message("skipped: " reason "\n"); \
-		skip();                                 \
-	} while (0)
-
-/* ---- Helpers ----------------------------------------------------------- */
-
-struct pair {
-	handoff_mutex mutex;
-	handoff_cond cond;
-};
-
-static int init_pair(void *memory, size_t bytes, void *arg)
-{
-	struct pair *pair = memory;
-	int e = handoff_mutex_init(&pair->mutex, NULL);
-
-	(void)bytes;
-	(void)arg;
-	return e != 0 ? e : handoff_cond_init(&pair->cond, NULL);
-}
-
-/* NULL: see *e. */
-static struct pair *open_pair(const char *name, unsigned flags, int *e)
-{
-	const struct handoff_segment_options o = { sizeof o,
-		sizeof(struct pair), 1, init_pair, NULL };
-	handoff_segment *s;
-
-	*e = handoff_segment_open(&s, name, flags, 0600, &o);
-	return handoff_segment_memory(s);
-}
-
-static struct pair *make_pair(void)
-{
-	int e;
-	struct pair *pair = open_pair("pair", CREATE, &e);
-
-	assert_int_equal(e, 0);
-	return pair;
-}
-
-static int get(handoff_segment **s, const char *name, unsigned flags,
-    size_t bytes)
-{
-	const struct handoff_segment_options o = { sizeof o, bytes, 0, NULL,
-		NULL };
-
-	return handoff_segment_open(s, name, flags, 0600, &o);
-}
-
-static int open_bytes(const char *name, unsigned flags, size_t bytes)
-{
-	handoff_segment *s;
-
-	return get(&s, name, flags, bytes);
-}
-
-static void end_of(void *object, const char *name)
-{
-	assert_int_equal(handoff_close(object), 0);
-	assert_int_equal(handoff_unlink(name), 0);
-	assert_int_equal(count_names(), 0);
-}
 
 /* ---- Places ------------------------------------------------------------ */
 
@@ -169,7 +104,7 @@ static int fill_up(const char *unused)
 	RESULT(open_bytes("full", CREATE, 64u << 20), ENOSPC);
 	RESULT(open_bytes("full", CREATE, (size_t)1 << 50), ENOSPC);
 	CHECK(count_names() == 0);
-	OK(get(&s, "full", CREATE, 3 * 4096));
+	OK(open_segment(&s, "full", CREATE, 3 * 4096));
 	/* Reserved: this does not end in SIGBUS. */
 	memset(handoff_segment_memory(s), 1, 3 * 4096);
 	RESULT(open_bytes("more", CREATE, 1), ENOSPC);
@@ -178,8 +113,8 @@ static int fill_up(const char *unused)
 	OK(handoff_close(s));
 	OK(handoff_unlink("full"));
 	for (int i = 0; i < 100; i++) {
-		OK(get(&s, "one", CREATE, 4096));
-		OK(get(&t, "two", CREATE, 1));
+		OK(open_segment(&s, "one", CREATE, 4096));
+		OK(open_segment(&t, "two", CREATE, 1));
 		RESULT(open_bytes("three", CREATE, 1), ENOSPC);
 		CHECK(count_names() == 2);
 		OK(handoff_close(s));
@@ -244,12 +179,12 @@ static int few_descriptors(const char *left)
 
 	limit_descriptors(n);
 	errno = 4711;
-	e = either(get(&made, "made", CREATE, 64), EMFILE);
+	e = either(open_segment(&made, "made", CREATE, 64), EMFILE);
 	CHECK((e == 0) == (made != NULL));
 	CHECK(e == 0 ? n >= 1 : n < 5);
 	limit_descriptors(n);
 	errno = 4711;
-	e = either(get(&found, "pair", 0, 0), EMFILE);
+	e = either(open_segment(&found, "pair", 0, 0), EMFILE);
 	CHECK(e == 0 ? n >= 1 : n < 5);
 	limit_descriptors(20);
 	/* Now there are some: all works, and nothing is left of before. */
@@ -259,8 +194,8 @@ static int few_descriptors(const char *left)
 	if (made)
 		OK(close_and_remove(made, "made"));
 	for (int i = 0; i < 3; i++) {
-		OK(get(&made, "made", CREATE | HANDOFF_EXCLUSIVE, 64));
-		OK(get(&found, "pair", 0, 0));
+		OK(open_segment(&made, "made", CREATE | HANDOFF_EXCLUSIVE, 64));
+		OK(open_segment(&found, "pair", 0, 0));
 		OK(handoff_close(found));
 		OK(close_and_remove(made, "made"));
 	}
@@ -280,21 +215,6 @@ static void without_descriptors_opening_is_emfile(void **state)
 		assert_int_equal(finish(&p), 0);
 	}
 	end_of(pair, "pair");
-}
-
-static int hold_pair(const char *unused)
-{
-	struct pair *pair;
-	int e;
-
-	(void)unused;
-	pair = open_pair("pair", 0, &e);
-	OK(e);
-	OK(handoff_mutex_lock(&pair->mutex));
-	say("held");
-	await("end");
-	OK(handoff_mutex_unlock(&pair->mutex));
-	return 0;
 }
 
 /* A process that has what it needs open goes on without descriptors, and
@@ -361,7 +281,7 @@ static int little_memory(const char *pages)
 	limit.rlim_cur = address_space() + 4096 * (size_t)atoi(pages);
 	CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
 	errno = 4711;
-	RESULT(get(&s, "big", CREATE, 64u << 20), ENOMEM);
+	RESULT(open_segment(&s, "big", CREATE, 64u << 20), ENOMEM);
 	CHECK(errno == 4711 && s == NULL);
 	pair = open_pair("pair", 0, &e);
 	either(e, ENOMEM);
@@ -371,7 +291,7 @@ static int little_memory(const char *pages)
 			OK(handoff_mutex_unlock(&pair->mutex));
 		OK(handoff_close(pair));
 	}
-	either(get(&s, "small", CREATE, 64), ENOMEM);
+	either(open_segment(&s, "small", CREATE, 64), ENOMEM);
 	if (s)
 		OK(close_and_remove(s, "small"));
 	limit.rlim_cur = RLIM_INFINITY;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The mutex, between processes: what handoff_mutex(3) says. */
 #define _GNU_SOURCE
-#include "processes.h"
+#include "room.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -28,7 +28,9 @@ struct room {
 	uint64_t each[PROCESSES];
 };
 
-static int fill(void *memory, size_t bytes, void *arg)
+const size_t room_bytes = sizeof(struct room);
+
+int fill_room(void *memory, size_t bytes, void *arg)
 {
 	struct room *r = memory;
 	int e = handoff_mutex_init(&r->lock, arg);
@@ -37,51 +39,6 @@ static int fill(void *memory, size_t bytes, void *arg)
 	for (unsigned i = 0; e == 0 && i < MANY; i++)
 		e = handoff_mutex_init(&r->more[i], NULL);
 	return e != 0 ? e : handoff_cond_init(&r->changed, NULL);
-}
-
-static struct room *make(const char *name, const struct handoff_mutex_attr *a)
-{
-	struct handoff_segment_options options = { sizeof options,
-		sizeof(struct room), 1, fill, (void *)(uintptr_t)a };
-	handoff_segment *segment = NULL;
-
-	if (handoff_segment_open(&segment, name, HANDOFF_CREATE, 0600,
-	        &options) != 0)
-		return NULL;
-	return handoff_segment_memory(segment);
-}
-
-/* For the parent, in the beginning of a test and in its end. */
-static struct room *open_room(const char *name)
-{
-	struct room *r = make(name, NULL);
-
-	assert_non_null(r);
-	return r;
-}
-
-static void close_room(struct room *r, const char *name)
-{
-	assert_int_equal(handoff_close(r), 0);
-	assert_int_equal(handoff_unlink(name), 0);
-}
-
-/* For a part: "name" or "name:number". */
-static struct room *join_room(const char *arg, unsigned *number)
-{
-	char name[64];
-	struct room *r;
-
-	*number = 0;
-	CHECK(sscanf(arg, "%63[^:]:%u", name, number) >= 1);
-	r = make(name, NULL);
-	CHECK(r != NULL);
-	return r;
-}
-
-static void says(struct process *p, int result)
-{
-	expect(p, handoff_strerror(result));
 }
 
 static double since(double from)
@@ -421,7 +378,7 @@ static void exclude(const char *name, unsigned policy)
 {
 	struct handoff_mutex_attr attr = { sizeof attr, HANDOFF_ROBUST, policy,
 		0 };
-	struct room *r = make(name, &attr);
+	struct room *r = make_room(name, &attr);
 	struct process p[PROCESSES];
 	uint64_t sum = 0;
 	char arg[64];

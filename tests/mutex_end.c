@@ -5,7 +5,7 @@
  * enter the system when nobody is in the way.
  */
 #define _GNU_SOURCE
-#include "processes.h"
+#include "room.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -42,7 +41,9 @@ struct room {
 	volatile uint64_t total; /* counted by who has the lock */
 };
 
-static int fill(void *memory, size_t bytes, void *arg)
+const size_t room_bytes = sizeof(struct room);
+
+int fill_room(void *memory, size_t bytes, void *arg)
 {
 	struct room *r = memory;
 	int e = handoff_mutex_init(&r->lock, arg);
@@ -53,52 +54,11 @@ static int fill(void *memory, size_t bytes, void *arg)
 	return e != 0 ? e : handoff_cond_init(&r->changed, NULL);
 }
 
-static struct room *make(const char *name)
-{
-	struct handoff_segment_options options = { sizeof options,
-		sizeof(struct room), 1, fill, NULL };
-	handoff_segment *segment = NULL;
-
-	if (handoff_segment_open(&segment, name, HANDOFF_CREATE, 0600,
-	        &options) != 0)
-		return NULL;
-	return handoff_segment_memory(segment);
-}
-
-/* For the parent, in the beginning of a test and in its end. */
-static struct room *open_room(const char *name)
-{
-	struct room *r = make(name);
-
-	assert_non_null(r);
-	return r;
-}
-
-static void close_room(struct room *r, const char *name)
-{
-	assert_int_equal(handoff_close(r), 0);
-	assert_int_equal(handoff_unlink(name), 0);
-}
-
-/* For a part. */
-static struct room *join_room(const char *name)
-{
-	struct room *r = make(name);
-
-	CHECK(r != NULL);
-	return r;
-}
-
-static void says(struct process *p, int result)
-{
-	expect(p, handoff_strerror(result));
-}
-
 /* ---- Parts ------------------------------------------------------------------- */
 
 static int part_hold(const char *arg)
 {
-	struct room *r = join_room(arg);
+	struct room *r = join_room(arg, NULL);
 
 	OK(handoff_mutex_lock(&r->lock));
 	say("holds");
@@ -110,7 +70,7 @@ static int part_hold(const char *arg)
 /* Locks, says with what result, makes it consistent and unlocks. */
 static int part_lock(const char *arg)
 {
-	struct room *r = join_room(arg);
+	struct room *r = join_room(arg, NULL);
 	int e;
 
 	say("locks");
@@ -137,7 +97,7 @@ static void *lock_all_and_end(void *arg)
 /* A thread ends holding all locks; its process lives on. */
 static int part_drop(const char *arg)
 {
-	struct room *r = join_room(arg);
+	struct room *r = join_room(arg, NULL);
 	int *failed = NULL;
 	pthread_t thread;
 
@@ -155,7 +115,7 @@ static int part_drop(const char *arg)
 /* A process to whom the mutex is lost, in every way to lock it. */
 static int part_lost(const char *arg)
 {
-	struct room *r = join_room(arg);
+	struct room *r = join_room(arg, NULL);
 
 	RESULT(handoff_mutex_lock(&r->lock), ENOTRECOVERABLE);
 	RESULT(handoff_mutex_trylock(&r->lock), ENOTRECOVERABLE);
@@ -170,7 +130,7 @@ static int part_lost(const char *arg)
 /* Finds the mutex destroyed. */
 static int part_stale(const char *arg)
 {
-	struct room *r = join_room(arg);
+	struct room *r = join_room(arg, NULL);
 
 	RESULT(handoff_mutex_lock(&r->lock), EINVAL);
 	RESULT(handoff_mutex_trylock(&r->lock), EINVAL);
@@ -454,7 +414,7 @@ static int part_in_place(const char *arg)
 
 	(void)arg;
 	CHECK(r != MAP_FAILED);
-	OK(fill(r, sizeof *r, NULL));
+	OK(fill_room(r, sizeof *r, NULL));
 	OK(handoff_mutex_lock(&r->lock));
 	child = fork();
 	CHECK(child >= 0);
@@ -531,7 +491,7 @@ static int part_errno(const char *arg)
 	pthread_t thread;
 
 	errno = MARK;
-	r = join_room(arg);
+	r = join_room(arg, NULL);
 	CHECK(errno == MARK);
 	KEPT(handoff_mutex_trylock(&r->lock), EBUSY);
 	KEPT(handoff_mutex_lock_until(&r->lock, 0), ETIMEDOUT);
@@ -629,7 +589,7 @@ static void easy_calls(struct room *r, handoff_mutex *plain)
 /* "" or, to see that the filter is one, "enter". */
 static int part_stay_out(const char *arg)
 {
-	struct room *r = join_room("out");
+	struct room *r = join_room("out", NULL);
 	handoff_mutex plain;
 
 	OK(handoff_mutex_init(&plain, NULL));

@@ -6,7 +6,7 @@
  * and the name work.  Built against the library with points.
  */
 #define _GNU_SOURCE
-#include "processes.h"
+#include "takers.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -22,64 +22,6 @@
 #define CREATE HANDOFF_CREATE
 #define MOST 64 /* points; no scenario has as many */
 
-/* ---- What all share ---------------------------------------------------- */
-
-struct shared {
-	handoff_mutex mutex;
-	handoff_cond cond;
-	unsigned ready; /* under the mutex; takers wait for it, take one each */
-	unsigned whole;
-};
-
-static int init(void *memory, size_t bytes, void *arg)
-{
-	struct shared *s = memory;
-	int e = handoff_mutex_init(&s->mutex, NULL);
-
-	(void)bytes;
-	(void)arg;
-	s->whole = 4711;
-	return e != 0 ? e : handoff_cond_init(&s->cond, NULL);
-}
-
-static int open_shared(struct shared **s, const char *name, unsigned flags)
-{
-	const struct handoff_segment_options o = { sizeof o,
-		sizeof(struct shared), 1, init, NULL };
-	handoff_segment *segment;
-	int e = handoff_segment_open(&segment, name, flags, 0600, &o);
-
-	*s = handoff_segment_memory(segment);
-	return e;
-}
-
-static struct shared *get_shared(void)
-{
-	struct shared *s;
-
-	OK(open_shared(&s, "points", CREATE));
-	return s;
-}
-
-static uint64_t soon(double seconds)
-{
-	return handoff_after((uint64_t)(seconds * 1e9));
-}
-
-/* Locks; repairs and broadcasts if somebody died: whether so. */
-static int lock_and_repair(struct shared *s)
-{
-	int e = handoff_mutex_lock_until(&s->mutex, soon(5));
-
-	if (e != EOWNERDEAD) {
-		OK(e);
-		return 0;
-	}
-	OK(handoff_mutex_consistent(&s->mutex));
-	OK(handoff_cond_broadcast(&s->cond));
-	return 1;
-}
-
 /* ---- The victim -------------------------------------------------------- */
 
 static unsigned points;
@@ -94,13 +36,6 @@ static void count_point(void)
 static void arm(void)
 {
 	handoff__point_hook = count_point;
-}
-
-/* From here to the parent's word. */
-static void meet(const char *word)
-{
-	say(word);
-	await("go");
 }
 
 static void play_create(void)
@@ -349,51 +284,6 @@ static int victim(const char *arg)
 
 /* ---- The others -------------------------------------------------------- */
 
-static int hold_for_ever(const char *unused)
-{
-	struct shared *s = get_shared();
-
-	(void)unused;
-	OK(handoff_mutex_lock(&s->mutex));
-	say("held");
-	linger();
-	return 0;
-}
-
-static int locker(const char *unused)
-{
-	struct shared *s = get_shared();
-
-	(void)unused;
-	say("locking");
-	lock_and_repair(s);
-	OK(handoff_mutex_unlock(&s->mutex));
-	say("done");
-	return 0;
-}
-
-static int taker(const char *unused)
-{
-	struct shared *s = get_shared();
-
-	(void)unused;
-	lock_and_repair(s);
-	say("waiting");
-	while (s->ready == 0) {
-		int e = handoff_cond_wait(&s->cond, &s->mutex);
-
-		CHECK(e == 0 || e == EOWNERDEAD);
-		if (e == EOWNERDEAD) {
-			OK(handoff_mutex_consistent(&s->mutex));
-			OK(handoff_cond_broadcast(&s->cond));
-		}
-	}
-	s->ready--;
-	OK(handoff_mutex_unlock(&s->mutex));
-	say("done");
-	return 0;
-}
-
 /* Whether that process sleeps, or is dead; true where the system does not
  * tell. */
 static int is_still(pid_t pid)
@@ -422,14 +312,11 @@ static void settle(pid_t pid)
 	while (!is_still(pid) && seconds_now() < end);
 }
 
-static struct process start_taker(struct shared *s)
+/* One that is parked, as far as can be told. */
+static struct process start_parked_taker(struct shared *s)
 {
-	struct process p = start("taker", NULL);
+	struct process p = start_taker(s);
 
-	expect(&p, "waiting");
-	/* Once we have had the mutex it waits; a little later it is parked. */
-	lock_and_repair(s);
-	assert_int_equal(handoff_mutex_unlock(&s->mutex), 0);
 	settle(p.pid);
 	return p;
 }
@@ -445,12 +332,6 @@ static void notify(struct shared *s, int all, int naked, unsigned ready)
 	    0);
 	if (!naked)
 		assert_int_equal(handoff_mutex_unlock(&s->mutex), 0);
-}
-
-static void finish_within(struct process *p, double seconds)
-{
-	expect_within(p, "done", seconds);
-	assert_int_equal(finish(p), 0);
 }
 
 /* ---- One death --------------------------------------------------------- */
@@ -529,7 +410,7 @@ static int run_lockers(const struct scenario *x, unsigned n)
  */
 static int run_takers(const struct scenario *x, struct shared *s, unsigned n)
 {
-	struct process p[2] = { start_taker(s), start_taker(s) };
+	struct process p[2] = { start_parked_taker(s), start_parked_taker(s) };
 	struct process v = start_victim(x, n);
 	int alive = survived(&v);
 	int naked = strncmp(x->name, "naked", 5) == 0;
@@ -604,7 +485,7 @@ static void assert_usable(struct shared *s, unsigned n)
 	/* Told once. */
 	assert_int_equal(handoff_mutex_lock_until(&s->mutex, soon(5)), 0);
 	assert_int_equal(handoff_mutex_unlock(&s->mutex), 0);
-	p = start_taker(s);
+	p = start_parked_taker(s);
 	notify(s, n / 2 % 2, n % 2, 1);
 	finish_within(&p, 2);
 	assert_int_equal(open_shared(&fresh, "new", CREATE), 0);

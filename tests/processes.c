@@ -43,6 +43,11 @@ void sleep_seconds(double seconds)
 		;
 }
 
+uint64_t soon(double seconds)
+{
+	return handoff_after((uint64_t)(seconds * 1e9));
+}
+
 double cpu_seconds(void)
 {
 	struct rusage u;
@@ -248,6 +253,11 @@ void expect_within(struct process *p, const char *word, double seconds)
 void expect(struct process *p, const char *word)
 {
 	expect_within(p, word, 10);
+}
+
+void says(struct process *p, int result)
+{
+	expect(p, handoff_strerror(result));
 }
 
 void tell(struct process *p, const char *word)

@@ -50,6 +50,13 @@ int processes_teardown(void **state);
 
 /* ---- For the parent ---------------------------------------------------- */
 
+/* Leaves a test that cannot be made here. */
+#define SKIP(reason)                                    \
+	do {                                            \
+		print_message("skipped: " reason "\n"); \
+		skip();                                 \
+	} while (0)
+
 struct process {
 	pid_t pid;
 	int to;   /* what the parent tells it */
@@ -62,6 +69,9 @@ struct process start(const char *part, const char *arg);
 /* The part has said `word`: asserted, within 10 s (or `seconds`). */
 void expect(struct process *p, const char *word);
 void expect_within(struct process *p, const char *word, double seconds);
+
+/* It has said a result, by handoff_strerror. */
+void says(struct process *p, int result);
 
 /* Whether the part says anything within that time; what it says stays there
  * to be expected. */
@@ -105,6 +115,10 @@ void check_result(int e, int expected, const char *what, const char *file,
 
 double seconds_now(void);
 void sleep_seconds(double seconds);
+
+/* The deadline so many seconds from now. */
+uint64_t soon(double seconds);
+
 const char *run_directory(void);
 
 /* Descriptors and mappings of this process, and names in the run's directory;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: ISC */
-/* handoff_segment(3): names, making, opening, and what is told of segments. */
+/*
+ * handoff_segment(3): names, making, opening, and what is told of segments;
+ * the version and results in words.
+ */
 #define _GNU_SOURCE
-#include "processes.h"
+#include "segments.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,15 +17,6 @@
 #define EXCLUSIVE HANDOFF_EXCLUSIVE
 
 /* ---- Helpers ----------------------------------------------------------- */
-
-static int open_bytes(handoff_segment **s, const char *name, unsigned flags,
-    size_t bytes)
-{
-	const struct handoff_segment_options options = { sizeof options, bytes,
-		0, NULL, NULL };
-
-	return handoff_segment_open(s, name, flags, 0600, &options);
-}
 
 static int open_init(handoff_segment **s, const char *name, size_t bytes,
     int (*init)(void *, size_t, void *), void *arg)
@@ -41,13 +35,6 @@ static struct handoff_info info_of(const void *object)
 	return info;
 }
 
-static void end_of(void *object, const char *name)
-{
-	assert_int_equal(handoff_close(object), 0);
-	assert_int_equal(handoff_unlink(name), 0);
-	assert_int_equal(count_names(), 0);
-}
-
 static void name_of_length(char *name, size_t n, char last)
 {
 	memset(name, 'n', n);
@@ -60,7 +47,7 @@ static int keep(const char *name)
 {
 	handoff_segment *s;
 
-	OK(open_bytes(&s, name, 0, 0));
+	OK(open_segment(&s, name, 0, 0));
 	say("open");
 	await("end");
 	OK(handoff_close(s));
@@ -77,10 +64,10 @@ static void a_name_is_created_opened_and_exclusive(void **state)
 	struct process p;
 
 	(void)state;
-	assert_int_equal(open_bytes(&s, "a", 0, 64), ENOENT);
+	assert_int_equal(open_segment(&s, "a", 0, 64), ENOENT);
 	assert_null(s);
 	assert_int_equal(count_names(), 0);
-	assert_int_equal(open_bytes(&s, "a", CREATE | EXCLUSIVE, 64), 0);
+	assert_int_equal(open_segment(&s, "a", CREATE | EXCLUSIVE, 64), 0);
 	info = info_of(s);
 	assert_int_equal(info.created, 1);
 	assert_int_equal(info.detached, 0);
@@ -89,7 +76,7 @@ static void a_name_is_created_opened_and_exclusive(void **state)
 	assert_int_equal(info.bytes, 64);
 	assert_int_equal(info.kind, 0);
 	assert_true(info.id != 0);
-	assert_int_equal(open_bytes(&same, "a", CREATE | EXCLUSIVE, 64),
+	assert_int_equal(open_segment(&same, "a", CREATE | EXCLUSIVE, 64),
 	    EEXIST);
 	assert_null(same);
 	assert_int_equal(info_of(s).opens, 1);
@@ -108,7 +95,7 @@ static void opening_again_gives_the_same_handle_and_counts(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
-		assert_int_equal(open_bytes(&s[i], i % 2 ? "/b" : "b",
+		assert_int_equal(open_segment(&s[i], i % 2 ? "/b" : "b",
 		                     i == 0 ? CREATE : 0, i < 2 ? 5000 : 0),
 		    0);
 		assert_ptr_equal(s[i], s[0]);
@@ -143,9 +130,9 @@ static void invalid_names_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		assert_int_equal(open_bytes(&s, bad[i], CREATE, 64), EINVAL);
+		assert_int_equal(open_segment(&s, bad[i], CREATE, 64), EINVAL);
 		assert_null(s);
-		assert_int_equal(open_bytes(&s, bad[i], 0, 0), EINVAL);
+		assert_int_equal(open_segment(&s, bad[i], 0, 0), EINVAL);
 		assert_int_equal(handoff_unlink(bad[i]), EINVAL);
 	}
 	assert_int_equal(count_names(), 0);
@@ -183,14 +170,14 @@ static void invalid_arguments_are_refused(void **state)
 	o.bytes = 0;
 	assert_int_equal(handoff_segment_open(&s, "i", CREATE, 0600, &o),
 	    EINVAL);
-	assert_int_equal(open_bytes(&s, "i", CREATE, SIZE_MAX), ENOMEM);
+	assert_int_equal(open_segment(&s, "i", CREATE, SIZE_MAX), ENOMEM);
 	assert_null(s);
 	assert_int_equal(count_names(), 0);
 	assert_int_equal(handoff_close(NULL), EINVAL);
 	assert_null(handoff_segment_memory(NULL));
 	assert_int_equal(handoff_segment_bytes(NULL), 0);
 	assert_int_equal(handoff_info(NULL, &info), EINVAL);
-	assert_int_equal(open_bytes(&s, "i", CREATE, 64), 0);
+	assert_int_equal(open_segment(&s, "i", CREATE, 64), 0);
 	assert_int_equal(handoff_info(s, &info), EINVAL);
 	assert_int_equal(handoff_info(s, NULL), EINVAL);
 	end_of(s, "i");
@@ -208,15 +195,15 @@ static void long_names_stay_different(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof over / sizeof *over; i++) {
 		name_of_length(name, over[i], 'n');
-		assert_int_equal(open_bytes(&s, name, CREATE, 64),
+		assert_int_equal(open_segment(&s, name, CREATE, 64),
 		    ENAMETOOLONG);
 		assert_int_equal(handoff_unlink(name), ENAMETOOLONG);
 	}
 	name_of_length(name, 200, 'a');
 	other[0] = '/';
 	name_of_length(other + 1, 200, 'b');
-	assert_int_equal(open_bytes(&s, name, CREATE | EXCLUSIVE, 64), 0);
-	assert_int_equal(open_bytes(&t, other, CREATE | EXCLUSIVE, 64), 0);
+	assert_int_equal(open_segment(&s, name, CREATE | EXCLUSIVE, 64), 0);
+	assert_int_equal(open_segment(&t, other, CREATE | EXCLUSIVE, 64), 0);
 	assert_true(info_of(s).id != info_of(t).id);
 	assert_int_equal(count_names(), 2);
 	assert_int_equal(handoff_close(t), 0);
@@ -260,7 +247,7 @@ static void fresh_memory_is_zero_and_reserved(void **state)
 	const unsigned char *memory;
 
 	(void)state;
-	assert_int_equal(open_bytes(&s, "zero", CREATE, 100001), 0);
+	assert_int_equal(open_segment(&s, "zero", CREATE, 100001), 0);
 	memory = handoff_segment_memory(s);
 	for (size_t i = 0; i < 100001; i++)
 		if (memory[i] != 0)
@@ -281,7 +268,7 @@ static void users_are_the_living_processes_that_have_it_open(void **state)
 	handoff_segment *s;
 
 	(void)state;
-	assert_int_equal(open_bytes(&s, "users", CREATE, 64), 0);
+	assert_int_equal(open_segment(&s, "users", CREATE, 64), 0);
 	for (unsigned i = 0; i < 5; i++) {
 		p[i] = start("keep", "users");
 		expect(&p[i], "open");
@@ -362,7 +349,7 @@ static int init_looks(void *memory, size_t bytes, void *arg)
 	handoff_segment *s;
 
 	*names = count_names();
-	if (bytes != 128 || open_bytes(&s, "init", 0, 0) != ENOENT)
+	if (bytes != 128 || open_segment(&s, "init", 0, 0) != ENOENT)
 		return 1;
 	memcpy(memory, "filled", 7);
 	return 0;
@@ -406,17 +393,12 @@ static void an_error_of_init_is_returned_and_nothing_is_left(void **state)
 		                     &errors[i]),
 		    errors[i]);
 		assert_null(s);
-		assert_int_equal(open_bytes(&s, "init", 0, 0), ENOENT);
+		assert_int_equal(open_segment(&s, "init", 0, 0), ENOENT);
 	}
 	assert_int_equal(count_names(), 0);
 	assert_int_equal(count_descriptors(), descriptors);
 	assert_int_equal(count_mappings(), mappings);
 }
-
-struct pair {
-	handoff_mutex mutex;
-	handoff_cond cond;
-};
 
 /* Uses the library freely: objects in it, another segment, a lock held. */
 static int init_uses_library(void *memory, size_t bytes, void *arg)
@@ -599,6 +581,22 @@ static void listing_tells_names_kinds_and_sizes(void **state)
 	end_of(s, "list_mine");
 }
 
+/* ---- Words ------------------------------------------------------------- */
+
+static void the_version_and_every_result_have_words(void **state)
+{
+	static const int results[] = { 0, EOWNERDEAD, 99999 };
+
+	(void)state;
+	assert_string_equal(handoff_version(), HANDOFF_VERSION);
+	for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+		const char *words = handoff_strerror(results[i]);
+
+		assert_non_null(words);
+		assert_true(words[0] != '\0');
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct part parts[] = {
@@ -622,6 +620,7 @@ int main(int argc, char **argv)
 		TEST(init_may_use_the_library),
 		TEST(removing_a_name_detaches_those_who_have_it_open),
 		TEST(listing_tells_names_kinds_and_sizes),
+		TEST(the_version_and_every_result_have_words),
 	};
 
 	PROCESSES_BEGIN(argc, argv, parts, 60);

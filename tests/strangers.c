@@ -18,11 +18,6 @@
 
 #define CREATE HANDOFF_CREATE
 #define EXCLUSIVE HANDOFF_EXCLUSIVE
-#define SKIP(reason)                                    \
-	do {                                            \
-		print_message("skipped: " reason "\n"); \
-		skip();                                 \
-	} while (0)
 
 #define NOBODY 65534 /* two users that are not root */
 #define ANOTHER 65533
