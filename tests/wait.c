@@ -90,7 +90,7 @@ static void a_deadline_shorter_than_the_slice_ends_the_park(void **state)
 
 /* ---- Slices ---------------------------------------------------------------------------- */
 
-/* Parks `n` times; each slice is between half and all of `first` doubled up
+/* Parks `n` times; each slice is between 7/8 and all of `first` doubled up
  * to `longest`, times `factor`. */
 static void slices(bool owned, uint64_t first, uint64_t longest, unsigned n,
     uint64_t factor, uint64_t most)
@@ -107,7 +107,7 @@ static void slices(bool owned, uint64_t first, uint64_t longest, unsigned n,
 
 		CHECK(handoff__wait_park(&w, &place, 7) == HANDOFF__SLICE);
 		got = fake.parked[i].until - fake.parked[i].from;
-		CHECK(got >= whole / 2 && got <= whole);
+		CHECK(got >= whole / 8 * 7 && got <= whole);
 		length = length * 2 < longest ? length * 2 : longest;
 	}
 	handoff__wait_end(&w);
@@ -118,14 +118,14 @@ static void slice_cases(void)
 {
 	for (int i = 0; i < 20; i++) {
 		slices(true, 4 * MS, 128 * MS, 10, 1, HOUR);
-		slices(false, 128 * MS, SECOND, 10, 1, HOUR);
+		slices(false, 250 * MS, 1250 * MS, 10, 1, HOUR);
 	}
 	CHECK(fake.parkers == 0);
 	fake.uncounted = true;
 	slices(true, 4 * MS, 128 * MS, 10, 1, HOUR);
 }
 
-static void slices_double_from_4_to_128_ms_or_from_128_ms_to_1_s(void **state)
+static void slices_double_from_4_to_128_ms_or_from_250_to_1250_ms(void **state)
 {
 	(void)state;
 	in_child(slice_cases);
@@ -152,12 +152,12 @@ static void jitter_cases(void)
 		    fake.parked[i - 1].until - fake.parked[i - 1].from;
 	}
 	handoff__wait_end(&w);
-	CHECK(least >= SECOND / 2 && least < SECOND / 100 * 55);
-	CHECK(most <= SECOND && most > SECOND / 100 * 95);
+	CHECK(least >= 1093 * (uint64_t)MS && least < 1110 * MS);
+	CHECK(most <= 1250 * MS && most > 1235 * MS);
 	CHECK(same < 10);
 }
 
-static void slices_are_spread_between_half_and_all(void **state)
+static void slices_are_spread_over_the_last_eighth(void **state)
 {
 	(void)state;
 	in_child(jitter_cases);
@@ -170,12 +170,12 @@ static void crowd_cases(void)
 	CHECK(fake.parkers == 3);
 	fake.parkers = 7;
 	slices(true, 4 * MS, 128 * MS, 8, 2, 2 * (uint64_t)SECOND);
-	slices(false, 128 * MS, SECOND, 8, 2, 2 * (uint64_t)SECOND);
+	slices(false, 250 * MS, 1250 * MS, 8, 2, 2 * (uint64_t)SECOND);
 	fake.parkers = 39;
 	slices(true, 4 * MS, 128 * MS, 8, 10, 2 * (uint64_t)SECOND);
 	fake.parkers = 4999;
 	slices(true, 4 * MS, 128 * MS, 8, 1250, 2 * (uint64_t)SECOND);
-	slices(false, 128 * MS, SECOND, 8, 1250, 2 * (uint64_t)SECOND);
+	slices(false, 250 * MS, 1250 * MS, 8, 1250, 2 * (uint64_t)SECOND);
 	CHECK(fake.parkers == 4999);
 }
 
@@ -311,8 +311,8 @@ int main(void)
 		cmocka_unit_test(
 		    a_deadline_shorter_than_the_slice_ends_the_park),
 		cmocka_unit_test(
-		    slices_double_from_4_to_128_ms_or_from_128_ms_to_1_s),
-		cmocka_unit_test(slices_are_spread_between_half_and_all),
+		    slices_double_from_4_to_128_ms_or_from_250_to_1250_ms),
+		cmocka_unit_test(slices_are_spread_over_the_last_eighth),
 		cmocka_unit_test(
 		    more_than_four_parkers_lengthen_the_slices_up_to_2_s),
 		cmocka_unit_test(wakes_slices_and_deadlines_are_told_apart),
