@@ -114,7 +114,8 @@ const volatile uint32_t *handoff__cpu_word(void)
 
 unsigned handoff__cpus(void)
 {
-	/* Threads may ask at the same time: either answer is right. */
+	/* Relaxed, all: threads may ask at the same time, and either answer
+	 * is right. */
 	static _Atomic uint64_t asked;
 	static _Atomic unsigned online;
 	uint64_t now = handoff__clock();

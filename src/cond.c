@@ -631,6 +631,7 @@ int handoff_cond_init(handoff_cond *cond, const struct handoff_cond_attr *attr)
 static void let_go(struct handoff__cond *c)
 {
 	struct handoff__self *self = handoff__self_known();
+	/* Relaxed: if we hold that mutex, it was written before we locked. */
 	uint64_t id = atomic_load_explicit(&c->mutex, memory_order_relaxed);
 	int i = self ? handoff__self_find(self, id) : -1;
 	struct handoff__place place;

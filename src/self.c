@@ -227,6 +227,7 @@ int handoff__self_begin(void)
 
 int handoff__self_grow(struct handoff__self *self)
 {
+	/* Relaxed: this thread's own. */
 	uint32_t n = atomic_load_explicit(&self->count, memory_order_relaxed);
 	size_t bytes = self->capacity * sizeof *self->held;
 	struct handoff__held *more;
@@ -264,6 +265,7 @@ void handoff__self_fill(struct handoff__self *self, uint32_t i, uint32_t last)
 	hole->partner = top->partner;
 	hole->dead = top->dead;
 	hole->unstamped = top->unstamped;
+	/* Relaxed: published by the count that drop stores next. */
 	atomic_store_explicit(&hole->mutex,
 	    atomic_load_explicit(&top->mutex, memory_order_relaxed),
 	    memory_order_relaxed);

@@ -80,6 +80,7 @@ int handoff__self_grow(struct handoff__self *self);
 static inline int handoff__self_find(const struct handoff__self *self,
     uint64_t id)
 {
+	/* Relaxed: this thread's own. */
 	uint32_t i = atomic_load_explicit(&self->count, memory_order_relaxed);
 
 	while (i-- > 0)
@@ -99,12 +100,14 @@ static inline struct handoff__held *handoff__self_hold(struct handoff__self
                                                            *self,
     struct handoff__mutex *mutex)
 {
+	/* Relaxed: this thread's own. */
 	uint32_t n = atomic_load_explicit(&self->count, memory_order_relaxed);
 	struct handoff__held *held = &self->held[n];
 
 	held->id = mutex->head.id;
 	held->publish = 0;
 	handoff__held_signal(held, NULL, 0);
+	/* Relaxed: published by the count. */
 	atomic_store_explicit(&held->mutex, mutex, memory_order_relaxed);
 	/* Release: who counts this lock sees which it is (self.c, holds). */
 	atomic_store_explicit(&self->count, n + 1, memory_order_release);
@@ -117,6 +120,7 @@ void handoff__self_fill(struct handoff__self *self, uint32_t i, uint32_t last);
 /* Notes that the i-th lock is about to be given back. */
 static inline void handoff__self_drop(struct handoff__self *self, int i)
 {
+	/* Relaxed: this thread's own. */
 	uint32_t n = atomic_load_explicit(&self->count, memory_order_relaxed) -
 	    1;
 

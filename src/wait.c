@@ -310,6 +310,7 @@ void handoff__wait_begin(struct handoff__wait *w,
 
 void handoff__wait_end(struct handoff__wait *w)
 {
+	/* Relaxed, here and where it is counted in: a count for a guess. */
 	if (w->parkers)
 		atomic_fetch_sub_explicit(w->parkers, 1, memory_order_relaxed);
 }
