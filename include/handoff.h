@@ -17,8 +17,10 @@
  * fork() owns nothing that its parent had locked.  No call is a cancellation
  * point.  Only functions that say so may be called from a signal handler.
  *
- * The manual: handoff(7), handoff_segment(3), handoff_mutex(3),
- * handoff_cond(3), handoff_wait(3), handoff_strerror(3).
+ * The manual: handoff(7) and one page for each family, handoff_segment(3),
+ * handoff_mutex(3), handoff_cond(3), handoff_sem(3), handoff_event(3),
+ * handoff_rwlock(3), handoff_barrier(3), handoff_word(3), handoff_baton(3),
+ * handoff_wait_any(3), handoff_wait(3), handoff_strerror(3).
  */
 #ifndef HANDOFF_H
 #define HANDOFF_H
@@ -75,6 +77,24 @@ enum handoff_policy {
 	HANDOFF_WAIT_YIELD = 2, /* offer the CPU up to the limit, then block */
 	HANDOFF_WAIT_BLOCK = 3  /* block at once */
 };
+
+/*
+ * Attributes.  Each kind of object has a structure of them, which begins with
+ * its own size; NULL stands for the defaults, which are all 0.  All of them
+ * have `policy`, an enum handoff_policy, and `wait_limit`, ns of spinning or
+ * yielding (0: the default; UINT32_MAX at the most).  Making an object, by
+ * handoff_X_init() in memory that the caller shares or in a segment (usually
+ * in its init callback), or by handoff_X_open() under a name of its own, fails
+ * with
+ *   EINVAL   not aligned to 64, or an argument or attribute is not valid
+ *   ENOTSUP  HANDOFF_ROBUST, and the memory is not in a segment
+ * handoff_X_open() can also fail as handoff_segment_open() does; the
+ * attributes, and other arguments that describe the object, count when this
+ * call makes it.  handoff_X_destroy() ends an object that was made by
+ * handoff_X_init(); every later call on it is EINVAL.  It fails with
+ *   EBUSY    the object is held, or a thread of this process uses it
+ */
+#define HANDOFF_ROBUST 0x1u /* fail with ENOTSUP if it cannot be robust */
 
 /* ---- Segments and names ------------------------------------------------ */
 
@@ -161,6 +181,13 @@ HANDOFF_API int handoff_unlink(const char *name);
 #define HANDOFF_KIND_UNKNOWN 0u /* no kind, no segment, or no right to read */
 #define HANDOFF_KIND_MUTEX 0xff000001u
 #define HANDOFF_KIND_COND 0xff000002u
+#define HANDOFF_KIND_SEM 0xff000003u
+#define HANDOFF_KIND_EVENT 0xff000004u
+#define HANDOFF_KIND_RWLOCK 0xff000005u
+#define HANDOFF_KIND_BARRIER 0xff000006u
+#define HANDOFF_KIND_WORD32 0xff000007u
+#define HANDOFF_KIND_WORD64 0xff000008u
+#define HANDOFF_KIND_BATON 0xff000009u
 
 /*
  * Calls `fn` for every name there is, in no order, with the kind and the
@@ -189,6 +216,36 @@ struct handoff_info {
  */
 HANDOFF_API int handoff_info(const void *object, struct handoff_info *info);
 
+/* A process that has a segment open, for people to read. */
+struct handoff_peer {
+	size_t size;      /* sizeof(struct handoff_peer) */
+	uint32_t pid;     /* in the PID namespace of that process */
+	uint64_t opened;  /* when, in ns since 1970 */
+	const char *name; /* of the program or thread that opened it */
+};
+
+/*
+ * Calls `fn` for each living process that has the segment of `object` open,
+ * up to 120 of them; stops and returns what `fn` returns when that is not 0.
+ * Errors: as for handoff_info(); EINVAL also: no `fn`.
+ */
+HANDOFF_API int handoff_peers(const void *object,
+    int (*fn)(const struct handoff_peer *peer, void *ctx), void *ctx);
+
+/* What has been noted about waiting for an object since it was made, by slow
+ * paths alone; what passes without blocking is not counted. */
+struct handoff_statistics {
+	size_t size;        /* sizeof(struct handoff_statistics) */
+	uint32_t contended; /* waits that blocked */
+	uint32_t parks;     /* how often they did */
+	uint64_t longest;   /* ns; the longest of them, to the us */
+};
+
+/* Reads them, for an object of any kind.  EINVAL: not an object, or
+ * statistics->size is not known. */
+HANDOFF_API int handoff_statistics(const void *object,
+    struct handoff_statistics *statistics);
+
 /* ---- Mutex ------------------------------------------------------------- */
 
 /*
@@ -216,51 +273,45 @@ HANDOFF_API int handoff_info(const void *object, struct handoff_info *info);
  *                   it, and what the lock protects may be half changed
  *   ENOTRECOVERABLE someone unlocked it after EOWNERDEAD without
  *                   handoff_mutex_consistent(); nobody will ever hold it
- *   EDEADLK         the calling thread holds it already
+ *   EDEADLK         the calling thread holds it already, and it is not
+ *                   recursive
  *   ENOMEM          no memory to note what the thread holds
- *   EAGAIN          a child of fork() could not get an identity of its own
- * Locking synchronises with the unlock before it.
+ *   EAGAIN          the calling thread has locked it 65,536 times; or a child
+ *                   of fork() could not get an identity of its own
+ * Locking synchronises with the unlock before it.  Nobody starves: an owner
+ * that others have waited for longer than a millisecond or two cannot have it
+ * again at once.
  */
 typedef struct handoff_mutex {
 	HANDOFF_ALIGNED unsigned char opaque[64];
 } handoff_mutex;
 
-#define HANDOFF_ROBUST 0x1u /* fail with ENOTSUP if it cannot be robust */
+#define HANDOFF_RECURSIVE 0x2u  /* its owner may lock it again */
+#define HANDOFF_ERRORCHECK 0x4u /* what every mutex is: EDEADLK and EPERM */
+#define HANDOFF_UNFAIR 0x8u     /* others may starve; a little faster */
 
 struct handoff_mutex_attr {
-	size_t size;         /* sizeof(struct handoff_mutex_attr) */
-	unsigned flags;      /* HANDOFF_ROBUST or 0 */
-	unsigned policy;     /* an enum handoff_policy */
-	uint64_t wait_limit; /* ns of spinning or yielding; 0: the default */
+	size_t size;
+	unsigned flags; /* HANDOFF_ROBUST, RECURSIVE, ERRORCHECK, UNFAIR */
+	unsigned policy;
+	uint64_t wait_limit;
 };
 
-/* Opens the mutex `name`, as handoff_segment_open() opens a segment; the
- * attributes (NULL: the defaults) count when this call makes it. */
+/* A recursive mutex that also is HANDOFF_ERRORCHECK is EINVAL. */
+HANDOFF_API int handoff_mutex_init(handoff_mutex *mutex,
+    const struct handoff_mutex_attr *attr);
 HANDOFF_API int handoff_mutex_open(handoff_mutex **mutex, const char *name,
     unsigned flags, unsigned mode, const struct handoff_mutex_attr *attr);
 
-/*
- * Makes a mutex in memory that the caller shares, or in a segment, usually in
- * its init callback.  Outside a segment it is not robust.
- *   EINVAL   not aligned to 64, or an attribute is not valid
- *   ENOTSUP  HANDOFF_ROBUST, and the memory is not in a segment
- */
-HANDOFF_API int handoff_mutex_init(handoff_mutex *mutex,
-    const struct handoff_mutex_attr *attr);
-
-/*
- * Ends a mutex made by handoff_mutex_init(); every later call is EINVAL.
- *   EBUSY  somebody holds it or died holding it, or a thread of this process
- *          waits for it
- */
+/* EBUSY also: its owner has died and nobody has been told. */
 HANDOFF_API int handoff_mutex_destroy(handoff_mutex *mutex);
 
 /* Locks, waiting as long as it takes.  Results: above. */
 HANDOFF_API int handoff_mutex_lock(handoff_mutex *mutex);
 
 /* Locks if that can be done at once, else EBUSY, also when the calling thread
- * holds it.  Whether an owner has died is asked once a millisecond at the most.
- * Results: above. */
+ * holds it and it is not recursive.  Whether an owner has died is asked once a
+ * millisecond at the most.  Results: above. */
 HANDOFF_API int handoff_mutex_trylock(handoff_mutex *mutex);
 
 /* Locks; ETIMEDOUT if the deadline passes first.  Results: above. */
@@ -268,9 +319,10 @@ HANDOFF_API int handoff_mutex_lock_until(handoff_mutex *mutex,
     uint64_t deadline);
 
 /*
- * Unlocks; signals of conditions that the thread gave meanwhile take effect.
- * The mutex is not touched once another can have it.  After EOWNERDEAD
- * without handoff_mutex_consistent() it becomes ENOTRECOVERABLE.
+ * Unlocks, as often as it was locked; with the last unlock signals of
+ * conditions that the thread gave meanwhile take effect, and the mutex is not
+ * touched once another can have it.  After EOWNERDEAD without
+ * handoff_mutex_consistent() it becomes ENOTRECOVERABLE.
  *   EPERM  the calling thread does not hold it
  */
 HANDOFF_API int handoff_mutex_unlock(handoff_mutex *mutex);
@@ -305,34 +357,27 @@ typedef struct handoff_cond {
 } handoff_cond;
 
 struct handoff_cond_attr {
-	size_t size;         /* sizeof(struct handoff_cond_attr) */
-	unsigned flags;      /* 0 */
-	unsigned policy;     /* an enum handoff_policy */
-	uint64_t wait_limit; /* ns of spinning or yielding; 0: the default */
+	size_t size;
+	unsigned flags; /* 0 */
+	unsigned policy;
+	uint64_t wait_limit;
 };
 
-/* Opens the condition `name`, as handoff_segment_open() opens a segment; the
- * attributes (NULL: the defaults) count when this call makes it. */
+HANDOFF_API int handoff_cond_init(handoff_cond *cond,
+    const struct handoff_cond_attr *attr);
 HANDOFF_API int handoff_cond_open(handoff_cond **cond, const char *name,
     unsigned flags, unsigned mode, const struct handoff_cond_attr *attr);
 
-/* Makes a condition in memory that the caller shares, or in a segment.
- *   EINVAL   not aligned to 64, or an attribute is not valid */
-HANDOFF_API int handoff_cond_init(handoff_cond *cond,
-    const struct handoff_cond_attr *attr);
-
-/*
- * Ends a condition made by handoff_cond_init(); every later call is EINVAL.
- * It may follow a signal or broadcast at once: it waits, 2 s at the most, for
+/* It may follow a signal or broadcast at once: it waits, 2 s at the most, for
  * the threads of this process that were woken to be done with the condition.
- *   EBUSY  a thread of this process waits for it
- */
+ *   EBUSY  a thread of this process waits for it */
 HANDOFF_API int handoff_cond_destroy(handoff_cond *cond);
 
 /*
- * Unlocks the mutex, waits for a signal, and locks the mutex again: no signal
- * that is given after the unlock is missed.  The mutex is held on return,
- * except where the result is EINVAL, EPERM or ENOTRECOVERABLE.
+ * Unlocks the mutex, waits for a signal, and locks the mutex again, as often as
+ * it was locked: no signal that is given after the unlock is missed.  The mutex
+ * is held on return, except where the result is EINVAL, EPERM or
+ * ENOTRECOVERABLE.
  *   EPERM            the calling thread does not hold the mutex; nothing was
  *                    done
  *   EOWNERDEAD       as for handoff_mutex_lock(), the mutex is held; who
@@ -356,6 +401,446 @@ HANDOFF_API int handoff_cond_signal(handoff_cond *cond);
 
 /* Wakes all waiters, otherwise the same. */
 HANDOFF_API int handoff_cond_broadcast(handoff_cond *cond);
+
+/* ---- Semaphore --------------------------------------------------------- */
+
+/*
+ * A count that waits take one from, as soon as there is one, and posts add to.
+ *
+ *	handoff_sem *items;
+ *	int e = handoff_sem_open(&items, "items", HANDOFF_CREATE, 0600, 0,
+ *	    NULL);
+ *	...
+ *	put(item);                     get: handoff_sem_wait(items);
+ *	handoff_sem_post(items, 1);         item = take();
+ *
+ * Common errors of all calls on a semaphore:
+ *   EINVAL          not a semaphore
+ * and of those that wait:
+ *   ENOMEM, EAGAIN  as for locking a mutex, when it has to wait
+ * A wait synchronises with the posts before it.
+ */
+typedef struct handoff_sem {
+	HANDOFF_ALIGNED unsigned char opaque[64];
+} handoff_sem;
+
+#define HANDOFF_SEM_MAX 0x7fffffffu
+
+struct handoff_sem_attr {
+	size_t size;
+	unsigned flags; /* 0 */
+	unsigned policy;
+	uint64_t wait_limit;
+	uint32_t maximum; /* of the count; 0: HANDOFF_SEM_MAX */
+};
+
+HANDOFF_API int handoff_sem_init(handoff_sem *sem, uint32_t initial,
+    const struct handoff_sem_attr *attr);
+HANDOFF_API int handoff_sem_open(handoff_sem **sem, const char *name,
+    unsigned flags, unsigned mode, uint32_t initial,
+    const struct handoff_sem_attr *attr);
+HANDOFF_API int handoff_sem_destroy(handoff_sem *sem);
+
+/* Takes one, waiting as long as it takes. */
+HANDOFF_API int handoff_sem_wait(handoff_sem *sem);
+
+/* Takes one if there is any, else EBUSY. */
+HANDOFF_API int handoff_sem_trywait(handoff_sem *sem);
+
+/* Takes one; ETIMEDOUT if the deadline passes first. */
+HANDOFF_API int handoff_sem_wait_until(handoff_sem *sem, uint64_t deadline);
+
+/*
+ * Adds `n`, which lets up to so many waits end.  Never waits; may be called
+ * from a signal handler.  Whoever has taken what it added may destroy the
+ * semaphore.
+ *   EINVAL     n is 0
+ *   EOVERFLOW  the count would exceed its maximum; it is unchanged
+ */
+HANDOFF_API int handoff_sem_post(handoff_sem *sem, uint32_t n);
+
+/* The count as it was at some moment. */
+HANDOFF_API int handoff_sem_value(const handoff_sem *sem, uint32_t *value);
+
+/* ---- Event ------------------------------------------------------------- */
+
+/*
+ * Something that has happened.  An event with automatic reset stays set until
+ * exactly one wait takes it; sets that find it set are one with it.  With
+ * manual reset it stays set until it is reset, and a set ends all waits that
+ * began before it, even if a reset follows at once.
+ *
+ *	handoff_event_set(&s->ready);       handoff_event_wait(&s->ready);
+ *
+ * Common errors of all calls on an event:
+ *   EINVAL          not an event
+ * and of those that wait:
+ *   ENOMEM, EAGAIN  as for locking a mutex, when it has to wait
+ * A wait synchronises with the sets before it.
+ */
+typedef struct handoff_event {
+	HANDOFF_ALIGNED unsigned char opaque[64];
+} handoff_event;
+
+#define HANDOFF_EVENT_MANUAL 0x10u /* manual reset */
+#define HANDOFF_EVENT_SET 0x20u    /* set from the beginning */
+
+struct handoff_event_attr {
+	size_t size;
+	unsigned flags; /* HANDOFF_EVENT_MANUAL, HANDOFF_EVENT_SET */
+	unsigned policy;
+	uint64_t wait_limit;
+};
+
+HANDOFF_API int handoff_event_init(handoff_event *event,
+    const struct handoff_event_attr *attr);
+HANDOFF_API int handoff_event_open(handoff_event **event, const char *name,
+    unsigned flags, unsigned mode, const struct handoff_event_attr *attr);
+HANDOFF_API int handoff_event_destroy(handoff_event *event);
+
+/* Waits until it is set; takes it, if it resets automatically. */
+HANDOFF_API int handoff_event_wait(handoff_event *event);
+
+/* The same if it is set, else EBUSY. */
+HANDOFF_API int handoff_event_trywait(handoff_event *event);
+
+/* The same; ETIMEDOUT if the deadline passes first. */
+HANDOFF_API int handoff_event_wait_until(handoff_event *event,
+    uint64_t deadline);
+
+/* Sets, and resets.  They never wait and may be called from a signal handler.
+ * Whoever a set has let through may destroy an event with automatic reset. */
+HANDOFF_API int handoff_event_set(handoff_event *event);
+HANDOFF_API int handoff_event_reset(handoff_event *event);
+
+/* ---- Readers-writer lock ----------------------------------------------- */
+
+/*
+ * A lock that many may hold to read, or one to write.  Who waits to write lets
+ * no new readers in, and readers who have waited get their turn between two
+ * writers.  A thread that holds it to read may lock it to read again at any
+ * time.  In a segment it is robust: a reader that dies gives its lock back; a
+ * writer's death is told to the next who locks it.
+ *
+ *	e = handoff_rwlock_rdlock(&s->lock);
+ *	if (e == EOWNERDEAD) {
+ *		repair(s);
+ *		e = handoff_rwlock_consistent(&s->lock);
+ *	}
+ *	if (e == 0) {
+ *		read(s);
+ *		handoff_rwlock_rdunlock(&s->lock);
+ *	}
+ *
+ * Common errors of all calls on a readers-writer lock:
+ *   EINVAL          not a readers-writer lock
+ * Common results of the calls that lock:
+ *   0               the caller holds it
+ *   EOWNERDEAD      a writer ended while it held it; the caller holds it
+ *                   alone, also if it asked to read: then it shares it with
+ *                   readers from handoff_rwlock_consistent() on
+ *   ENOTRECOVERABLE someone unlocked it after EOWNERDEAD without
+ *                   handoff_rwlock_consistent(); nobody will ever hold it
+ *   EDEADLK         the calling thread holds it, and would wait for itself
+ *   ENOMEM          no memory to note what the thread holds
+ *   EAGAIN          too many readers or read locks; or a child of fork() could
+ *                   not get an identity of its own
+ * Locking synchronises with the unlocks before it.
+ *
+ * 16 processes can be told apart as readers.  Those beyond them may read too,
+ * but if one of them dies while it reads, who wants to write waits for ever,
+ * or until its deadline.
+ */
+typedef struct handoff_rwlock {
+	HANDOFF_ALIGNED unsigned char opaque[192];
+} handoff_rwlock;
+
+struct handoff_rwlock_attr {
+	size_t size;
+	unsigned flags; /* HANDOFF_ROBUST or 0 */
+	unsigned policy;
+	uint64_t wait_limit;
+};
+
+HANDOFF_API int handoff_rwlock_init(handoff_rwlock *lock,
+    const struct handoff_rwlock_attr *attr);
+HANDOFF_API int handoff_rwlock_open(handoff_rwlock **lock, const char *name,
+    unsigned flags, unsigned mode, const struct handoff_rwlock_attr *attr);
+HANDOFF_API int handoff_rwlock_destroy(handoff_rwlock *lock);
+
+/* Locks to read, shared with others who read.  Results: above; the try
+ * answers EBUSY, the third ETIMEDOUT if the deadline passes first. */
+HANDOFF_API int handoff_rwlock_rdlock(handoff_rwlock *lock);
+HANDOFF_API int handoff_rwlock_tryrdlock(handoff_rwlock *lock);
+HANDOFF_API int handoff_rwlock_rdlock_until(handoff_rwlock *lock,
+    uint64_t deadline);
+
+/* Locks to write, alone. */
+HANDOFF_API int handoff_rwlock_wrlock(handoff_rwlock *lock);
+HANDOFF_API int handoff_rwlock_trywrlock(handoff_rwlock *lock);
+HANDOFF_API int handoff_rwlock_wrlock_until(handoff_rwlock *lock,
+    uint64_t deadline);
+
+/* Gives back what the calling thread holds to read, or to write; the lock is
+ * not touched once another can have it alone.
+ *   EPERM  it does not hold it so */
+HANDOFF_API int handoff_rwlock_rdunlock(handoff_rwlock *lock);
+HANDOFF_API int handoff_rwlock_wrunlock(handoff_rwlock *lock);
+
+/* From writing to reading, with no writer in between.
+ *   EPERM   the calling thread does not hold it to write
+ *   EINVAL  it was told EOWNERDEAD and has not called consistent
+ *   EAGAIN  too many readers; it still holds it to write */
+HANDOFF_API int handoff_rwlock_downgrade(handoff_rwlock *lock);
+
+/* Says, after EOWNERDEAD, that what the lock protects is in order again; who
+ * asked to read shares it with readers from now on.
+ *   EPERM   the calling thread does not hold it
+ *   EINVAL  it was not told EOWNERDEAD */
+HANDOFF_API int handoff_rwlock_consistent(handoff_rwlock *lock);
+
+/* ---- Barrier ----------------------------------------------------------- */
+
+/*
+ * Where a fixed number of parties, threads of any processes, wait for each
+ * other, again and again.  In a segment it is robust: a process that has used
+ * it and ends, or closes the segment, breaks it for good.
+ *
+ *	for (step = 0; step < steps; step++) {
+ *		work(step);
+ *		e = handoff_barrier_wait(&s->barrier, &last);
+ *		if (e == 0 && last)
+ *			publish(step);
+ *	}
+ *
+ * Common results:
+ *   EINVAL          not a barrier
+ *   EOWNERDEAD      a party has ended: the barrier is broken, now and later
+ *   ENOMEM, EAGAIN  as for locking a mutex
+ * Returning 0 synchronises with what all parties did before their waits.
+ * The death of one of more than 64 processes may not be noticed.
+ */
+typedef struct handoff_barrier {
+	HANDOFF_ALIGNED unsigned char opaque[320];
+} handoff_barrier;
+
+#define HANDOFF_BARRIER_MAX 0xffffu /* parties */
+
+struct handoff_barrier_attr {
+	size_t size;
+	unsigned flags; /* HANDOFF_ROBUST or 0 */
+	unsigned policy;
+	uint64_t wait_limit;
+};
+
+/* EINVAL also: not 1 to HANDOFF_BARRIER_MAX parties. */
+HANDOFF_API int handoff_barrier_init(handoff_barrier *barrier, uint32_t parties,
+    const struct handoff_barrier_attr *attr);
+HANDOFF_API int handoff_barrier_open(handoff_barrier **barrier,
+    const char *name, unsigned flags, unsigned mode, uint32_t parties,
+    const struct handoff_barrier_attr *attr);
+
+/* It may follow the end of a wait at once: it waits, 2 s at the most, for the
+ * threads of this process that are on their way out.
+ *   EBUSY  somebody waits at it */
+HANDOFF_API int handoff_barrier_destroy(handoff_barrier *barrier);
+
+/* Waits until all parties have come.  *last, unless `last` is NULL, is 1 for
+ * one of them, the one that came last, and 0 for the others. */
+HANDOFF_API int handoff_barrier_wait(handoff_barrier *barrier, int *last);
+
+/* The same; ETIMEDOUT if the deadline passes first: then it is as if the
+ * caller had not come. */
+HANDOFF_API int handoff_barrier_wait_until(handoff_barrier *barrier, int *last,
+    uint64_t deadline);
+
+/* ---- Word: wait on an address ------------------------------------------ */
+
+/*
+ * A number of the caller's in shared memory, on whose change one can wait.
+ * `value` may be accessed by any atomic operation of C11, C++ or the compiler,
+ * or by the functions below, which are sequentially consistent; write to it
+ * first and wake then.
+ *
+ *	handoff_word32_store(&s->state, READY);     wait: while ((v =
+ *	handoff_word32_wake(&s->state, 1);              load(&s->state)) ==
+ *	                                            IDLE) handoff_word32_wait(
+ *	                                                &s->state, IDLE);
+ *
+ * Common errors of all calls that wait or wake:
+ *   EINVAL          not such a word
+ * and of those that wait:
+ *   ENOMEM, EAGAIN  as for locking a mutex, when it has to wait
+ */
+typedef struct handoff_word32 {
+	HANDOFF_ALIGNED unsigned char opaque[32];
+	uint32_t value;
+	unsigned char more[28];
+} handoff_word32;
+
+typedef struct handoff_word64 {
+	HANDOFF_ALIGNED unsigned char opaque[32];
+	uint64_t value;
+	unsigned char more[24];
+} handoff_word64;
+
+#define HANDOFF_ALL UINT32_MAX /* wake all */
+
+struct handoff_word_attr {
+	size_t size;
+	unsigned flags; /* 0 */
+	unsigned policy;
+	uint64_t wait_limit;
+};
+
+HANDOFF_API int handoff_word32_init(handoff_word32 *word, uint32_t value,
+    const struct handoff_word_attr *attr);
+HANDOFF_API int handoff_word32_open(handoff_word32 **word, const char *name,
+    unsigned flags, unsigned mode, uint32_t value,
+    const struct handoff_word_attr *attr);
+HANDOFF_API int handoff_word32_destroy(handoff_word32 *word);
+
+/* Access for languages without atomics; nothing is checked.  add and exchange
+ * return the value before; compare_exchange returns 1 if the value was
+ * *expected and is `desired` now, else 0 with the value in *expected. */
+HANDOFF_API uint32_t handoff_word32_load(const handoff_word32 *word);
+HANDOFF_API void handoff_word32_store(handoff_word32 *word, uint32_t value);
+HANDOFF_API uint32_t handoff_word32_add(handoff_word32 *word, uint32_t value);
+HANDOFF_API uint32_t handoff_word32_exchange(handoff_word32 *word,
+    uint32_t value);
+HANDOFF_API int handoff_word32_compare_exchange(handoff_word32 *word,
+    uint32_t *expected, uint32_t desired);
+
+/* Waits while the value is `while_equal`: returns 0 once it has been seen to
+ * be another, ETIMEDOUT if the deadline passes first.  A change that is undone
+ * before anyone looks may be missed.  Synchronises with the write seen. */
+HANDOFF_API int handoff_word32_wait(handoff_word32 *word, uint32_t while_equal);
+HANDOFF_API int handoff_word32_wait_until(handoff_word32 *word,
+    uint32_t while_equal, uint64_t deadline);
+
+/*
+ * Lets up to `n` of those who wait on this word look again, those first who
+ * have waited longest; HANDOFF_ALL: all.  The value must have been written by
+ * a sequentially consistent operation, the default of C11 and C++, else
+ * ..._wake_fenced() is needed.  Never waits; may be called from a signal
+ * handler.  One load where nobody is blocked.
+ */
+HANDOFF_API int handoff_word32_wake(handoff_word32 *word, uint32_t n);
+HANDOFF_API int handoff_word32_wake_fenced(handoff_word32 *word, uint32_t n);
+
+/* The same for 64 bits. */
+HANDOFF_API int handoff_word64_init(handoff_word64 *word, uint64_t value,
+    const struct handoff_word_attr *attr);
+HANDOFF_API int handoff_word64_open(handoff_word64 **word, const char *name,
+    unsigned flags, unsigned mode, uint64_t value,
+    const struct handoff_word_attr *attr);
+HANDOFF_API int handoff_word64_destroy(handoff_word64 *word);
+HANDOFF_API uint64_t handoff_word64_load(const handoff_word64 *word);
+HANDOFF_API void handoff_word64_store(handoff_word64 *word, uint64_t value);
+HANDOFF_API uint64_t handoff_word64_add(handoff_word64 *word, uint64_t value);
+HANDOFF_API uint64_t handoff_word64_exchange(handoff_word64 *word,
+    uint64_t value);
+HANDOFF_API int handoff_word64_compare_exchange(handoff_word64 *word,
+    uint64_t *expected, uint64_t desired);
+HANDOFF_API int handoff_word64_wait(handoff_word64 *word, uint64_t while_equal);
+HANDOFF_API int handoff_word64_wait_until(handoff_word64 *word,
+    uint64_t while_equal, uint64_t deadline);
+HANDOFF_API int handoff_word64_wake(handoff_word64 *word, uint32_t n);
+HANDOFF_API int handoff_word64_wake_fenced(handoff_word64 *word, uint32_t n);
+
+/* ---- Baton ------------------------------------------------------------- */
+
+/*
+ * Whose turn it is, among up to 64 parties, each of them a process: the
+ * handoff itself.  Party 0 has the first turn.  A party becomes the process
+ * that first waits for its turn; a turn may be passed to a party that has not
+ * come yet.
+ *
+ *	for (e = handoff_baton_wait(b, me); e == 0;
+ *	     e = handoff_baton_switch(b, me, other))
+ *		work();
+ *
+ * Common errors of all calls on a baton:
+ *   EINVAL          not a baton, or no such party
+ * Common results of the calls that wait:
+ *   0               it is the caller's turn
+ *   EOWNERDEAD      it is the caller's turn; the party whose turn it was has
+ *                   ended, in a segment, and may have left its work half done
+ *   EBUSY           another living process is that party
+ *   ENOMEM, EAGAIN  as for locking a mutex
+ * Getting the turn synchronises with the pass of it.
+ */
+typedef struct handoff_baton {
+	HANDOFF_ALIGNED unsigned char opaque[320];
+} handoff_baton;
+
+#define HANDOFF_BATON_MAX 64u /* parties */
+
+struct handoff_baton_attr {
+	size_t size;
+	unsigned flags; /* HANDOFF_ROBUST or 0 */
+	unsigned policy;
+	uint64_t wait_limit;
+};
+
+/* EINVAL also: not 1 to HANDOFF_BATON_MAX parties. */
+HANDOFF_API int handoff_baton_init(handoff_baton *baton, uint32_t parties,
+    const struct handoff_baton_attr *attr);
+HANDOFF_API int handoff_baton_open(handoff_baton **baton, const char *name,
+    unsigned flags, unsigned mode, uint32_t parties,
+    const struct handoff_baton_attr *attr);
+HANDOFF_API int handoff_baton_destroy(handoff_baton *baton);
+
+/* Gives the turn to party `to`.  The baton is not touched once that has it.
+ *   EPERM  the turn is not this process's, or it has not waited for it */
+HANDOFF_API int handoff_baton_pass(handoff_baton *baton, uint32_t to);
+
+/* Waits for the turn of party `me`.  Results: above. */
+HANDOFF_API int handoff_baton_wait(handoff_baton *baton, uint32_t me);
+
+/* The same, and EBUSY also if it is another's turn; whether that one lives is
+ * asked once a millisecond at the most. */
+HANDOFF_API int handoff_baton_trywait(handoff_baton *baton, uint32_t me);
+
+/* The same as waiting; ETIMEDOUT if the deadline passes first. */
+HANDOFF_API int handoff_baton_wait_until(handoff_baton *baton, uint32_t me,
+    uint64_t deadline);
+
+/* Passes the turn of party `me` to party `to` and waits for it to come back.
+ * Results: above, and EPERM as for passing.  After ETIMEDOUT the turn has been
+ * passed. */
+HANDOFF_API int handoff_baton_switch(handoff_baton *baton, uint32_t me,
+    uint32_t to);
+HANDOFF_API int handoff_baton_switch_until(handoff_baton *baton, uint32_t me,
+    uint32_t to, uint64_t deadline);
+
+/* Whose turn it was at some moment. */
+HANDOFF_API int handoff_baton_turn(const handoff_baton *baton, uint32_t *party);
+
+/* ---- Waiting for any of several ---------------------------------------- */
+
+/* A semaphore, an event or a word; for a word, the value at which it is not
+ * ready. */
+struct handoff_item {
+	void *object;
+	uint64_t while_equal;
+};
+
+#define HANDOFF_ANY_MAX 64u /* items */
+
+/*
+ * Waits until one of the items is ready, and takes that one alone: one from a
+ * semaphore, an event that resets automatically; *which is its index.  Of
+ * several that are ready none is passed over for ever.
+ *   EINVAL          no items or too many, or one that cannot be waited for
+ *   ETIMEDOUT       the deadline passed first
+ *   ENOMEM, EAGAIN  as for locking a mutex
+ * Returning 0 synchronises with what made the item ready.
+ */
+HANDOFF_API int handoff_wait_any(const struct handoff_item *items, size_t n,
+    size_t *which);
+HANDOFF_API int handoff_wait_any_until(const struct handoff_item *items,
+    size_t n, size_t *which, uint64_t deadline);
 
 #ifdef __cplusplus
 }

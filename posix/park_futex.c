@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include <config.h>
 
-#include "port.h"
+#include "park.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -25,6 +25,12 @@
 #define FUTEX_CALL SYS_futex
 #endif
 
+static uint32_t bits(const struct handoff__place *place)
+{
+	return place->lanes == HANDOFF__EVERY_LANE ? FUTEX_BITSET_MATCH_ANY :
+	                                             place->lanes;
+}
+
 /* FUTEX_WAIT_BITSET takes an absolute time on the monotonic clock, so that a
  * signal handler in between costs no time. */
 int handoff__park(const struct handoff__place *place, uint32_t expected,
@@ -41,7 +47,7 @@ int handoff__park(const struct handoff__place *place, uint32_t expected,
 		limit = NULL;
 	do
 		e = syscall(FUTEX_CALL, place->word, FUTEX_WAIT_BITSET,
-		        expected, limit, NULL, FUTEX_BITSET_MATCH_ANY) == 0 ?
+		        expected, limit, NULL, bits(place)) == 0 ?
 		    0 :
 		    errno;
 	while (e == EINTR);
@@ -49,12 +55,63 @@ int handoff__park(const struct handoff__place *place, uint32_t expected,
 	return e == ETIMEDOUT ? ETIMEDOUT : 0;
 }
 
+#ifdef SYS_futex_waitv
+/* Whether the kernel has it, and a sandbox lets us use it. */
+static _Atomic int no_waitv;
+
+static int park_by_waitv(const struct handoff__place *places,
+    const uint32_t *expected, unsigned n, uint64_t until)
+{
+	struct futex_waitv waiters[HANDOFF__PARK_MOST];
+	/* The call takes a time of 64 bits everywhere. */
+	struct {
+		int64_t seconds;
+		int64_t ns;
+	} t = { (int64_t)(until / 1000000000u),
+		(int64_t)(until % 1000000000u) };
+	int before = errno;
+	int e;
+
+	for (unsigned i = 0; i < n; i++)
+		waiters[i] = (struct futex_waitv){ .val = expected[i],
+			.uaddr = (uintptr_t)places[i].word,
+			.flags = FUTEX_32 };
+	do
+		e = syscall(SYS_futex_waitv, waiters, n, 0, &t,
+		        CLOCK_MONOTONIC) >= 0 ?
+		    0 :
+		    errno;
+	while (e == EINTR);
+	errno = before;
+	return e;
+}
+#endif
+
+int handoff__park_any(const struct handoff__place *places,
+    const uint32_t *expected, unsigned n, uint64_t until)
+{
+#ifdef SYS_futex_waitv
+	/* Relaxed: it is found out again. */
+	if (n <= HANDOFF__PARK_MOST &&
+	    !atomic_load_explicit(&no_waitv, memory_order_relaxed)) {
+		int e = park_by_waitv(places, expected, n, until);
+
+		if (e != ENOSYS && e != EPERM && e != EINVAL)
+			return e == ETIMEDOUT ? ETIMEDOUT : 0;
+		if (e != EINVAL)
+			atomic_store_explicit(&no_waitv, 1,
+			    memory_order_relaxed);
+	}
+#endif
+	return handoff__park_by_naps(places, expected, n, until);
+}
+
 void handoff__unpark(const struct handoff__place *place, uint32_t n)
 {
 	int before = errno;
 
-	syscall(FUTEX_CALL, place->word, FUTEX_WAKE,
-	    n > INT_MAX ? INT_MAX : (int)n, NULL, NULL, 0);
+	syscall(FUTEX_CALL, place->word, FUTEX_WAKE_BITSET,
+	    n > INT_MAX ? INT_MAX : (int)n, NULL, NULL, bits(place));
 	errno = before;
 }
 

@@ -1,44 +1,23 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Parking for systems that offer nothing between processes: the word is looked
- * at again and again, with sleeps that grow to 1 ms.  A wake is what is seen.
+ * at again and again.
  */
 #define _GNU_SOURCE
 #include <config.h>
 
-#include "port.h"
-
-#include <errno.h>
-#include <time.h>
-
-#define FIRST_NS 20000u
-#define LAST_NS 1000000u
+#include "park.h"
 
 int handoff__park(const struct handoff__place *place, uint32_t expected,
     uint64_t until)
 {
-	uint64_t nap = FIRST_NS;
-	int before = errno;
-	int e = 0;
+	return handoff__park_by_naps(place, &expected, 1, until);
+}
 
-	/* Sequentially consistent: it is the look that follows the mark. */
-	while (atomic_load(place->word) == expected) {
-		uint64_t now = handoff__clock();
-		struct timespec t;
-
-		if (now >= until) {
-			e = ETIMEDOUT;
-			break;
-		}
-		if (nap > until - now)
-			nap = until - now;
-		t.tv_sec = 0;
-		t.tv_nsec = (long)nap;
-		nanosleep(&t, NULL);
-		nap = nap * 2 > LAST_NS ? LAST_NS : nap * 2;
-	}
-	errno = before;
-	return e;
+int handoff__park_any(const struct handoff__place *places,
+    const uint32_t *expected, unsigned n, uint64_t until)
+{
+	return handoff__park_by_naps(places, expected, n, until);
 }
 
 void handoff__unpark(const struct handoff__place *place, uint32_t n)

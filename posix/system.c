@@ -17,6 +17,9 @@
 #ifdef HAVE_GETRANDOM
 #include <sys/random.h>
 #endif
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #ifdef HAVE_SYS_RSEQ_H
 #include <sys/rseq.h>
 #endif
@@ -84,6 +87,26 @@ void handoff__random(void *bytes, size_t n)
 		return;
 #endif
 	mix(bytes, n);
+}
+
+void handoff__describe(uint32_t *pid, char *name, size_t n, uint64_t *time)
+{
+	char buffer[16] = "";
+	struct timespec t;
+
+#ifdef __linux__
+	int before = errno;
+
+	prctl(PR_GET_NAME, buffer);
+	errno = before;
+#endif
+	clock_gettime(CLOCK_REALTIME, &t);
+	*pid = (uint32_t)getpid();
+	*time = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	if (n > 0) {
+		strncpy(name, buffer, n - 1);
+		name[n - 1] = '\0';
+	}
 }
 
 unsigned handoff__cpu(void)

@@ -7,17 +7,13 @@
  *   number   moves with each release that carries signals; who: of which
  *            condition (32 bits of its id)
  *
- * IN THE CONDITION    state   (64 bits, one atomic)
- *   epoch    16  moves with each broadcast     \ these two are the 32 bits
- *   number   16  moves with each signal that    | that waiters park on
- *                found someone unwoken parked,  |
- *                and with each without the mutex/
- *   parked   15  marks of waiters that park or are about to, in this epoch
- *   due      15  wakes issued to them and not yet taken; due <= parked
- *   WAITED    1  somebody has waited since the last broadcast that woke
- *
- *   parked - due is at least the number of living waiters asleep to whom no
- *   wake has been issued.
+ * IN THE CONDITION    state   (64 bits, one atomic; parked.h has its fields)
+ *   epoch    moves with each broadcast
+ *   number   moves with each signal that found someone unwoken parked, and with
+ *            each that is given without the mutex
+ *   parked   marks of waiters that park or are about to, in this epoch
+ *   due      wakes issued to them and not yet taken; due <= parked
+ *   WAITED   somebody has waited since the last broadcast that woke
  *
  * WAIT (the caller holds the mutex)
  *   w1  its own signals take effect as in r1 to r3
@@ -112,69 +108,24 @@
  */
 #include "cond.h"
 
+#include "making.h"
 #include "mutex.h"
+#include "parked.h"
 #include "points.h"
-#include "segment.h"
 #include "wait.h"
 
 #include <errno.h>
 
-/* ---- The state --------------------------------------------------------- */
-
-#define NUMBER_ONE 0x1u
-#define NUMBER 0xffffu
-#define EPOCH_ONE 0x10000u
-#define EPOCH 0xffff0000u
-#define PARKED_ONE ((uint64_t)1 << 32)
-#define PARKED_MOST 0x7fffu
-#define DUE_ONE ((uint64_t)1 << 47)
-#define DUE_MOST 0x7fffu
-#define WAITED ((uint64_t)1 << 62)
-
-/* How long destroy waits for those who are inside, while there is somebody
- * without a wake and in all, and how often it looks. */
+/* How long destroy lets those who are inside be without a wake. */
 #define UNWOKEN_NS 200000000u
 #define LEAVE_NS 2000000000u
 #define LEAVE_STEP_NS 50000u
 
-/* The half of the state that waiters park on. */
-static uint32_t parkable(uint64_t state)
-{
-	return (uint32_t)state;
-}
-
-static uint32_t parked(uint64_t state)
-{
-	return (uint32_t)(state >> 32) & PARKED_MOST;
-}
-
-static uint32_t due(uint64_t state)
-{
-	return (uint32_t)(state >> 47) & DUE_MOST;
-}
-
-/* The number moves within its 16 bits, without touching the epoch. */
-static uint64_t next_number(uint64_t state)
-{
-	return (state & ~(uint64_t)NUMBER) | ((state + NUMBER_ONE) & NUMBER);
-}
-
-/* After a broadcast: nobody is parked in the new epoch. */
-static uint64_t next_epoch(uint64_t state)
-{
-	return ((state & EPOCH) + EPOCH_ONE) & EPOCH;
-}
-
 static struct handoff__place place_of(const struct handoff__cond *c)
 {
-	static const union {
-		uint32_t word;
-		unsigned char first;
-	} order = { 1 };
-	const _Atomic uint32_t *half = (const _Atomic uint32_t *)&c->state;
-
-	return (struct handoff__place){ c->head.segment, c->head.id,
-		order.first ? half : half + 1 };
+	return (struct handoff__place){ .segment = c->head.segment,
+		.key = c->head.id,
+		.word = handoff__low_half(&c->state) };
 }
 
 /* ---- What travels in the mutex's line ---------------------------------- */
@@ -221,6 +172,7 @@ struct waiter {
 	int locked;       /* its result */
 	bool woken;       /* a wake brought us here */
 	bool requeued;    /* may have been parked on the mutex instead */
+	uint16_t depth;   /* of a recursive mutex */
 };
 
 /* w2 */
@@ -233,9 +185,9 @@ static void remember(struct waiter *x, const struct handoff__held *held)
 	if (id != x->m->head.id)
 		atomic_store_explicit(&x->c->mutex, x->m->head.id,
 		    memory_order_relaxed);
-	if (!(state & WAITED))
-		state = atomic_fetch_or(&x->c->state, WAITED);
-	x->seen = parkable(state);
+	if (!(state & HANDOFF__WAITED))
+		state = atomic_fetch_or(&x->c->state, HANDOFF__WAITED);
+	x->seen = handoff__parked_half(state);
 	x->signals = atomic_load_explicit(&x->m->signals, memory_order_relaxed);
 	if (held->publish != 0)
 		x->signals++; /* our own, which the release will move */
@@ -249,7 +201,8 @@ static bool spin(struct waiter *x, struct handoff__self *self)
 	handoff__wait_quiet(&x->w, x->partner, self, &x->m->word);
 	for (;; at_once = false) {
 		if (signalled(x->c, x->m, &x->signals) ||
-		    parkable(atomic_load(&x->c->state)) != x->seen) {
+		    handoff__parked_half(atomic_load(&x->c->state)) !=
+		        x->seen) {
 			handoff__wait_learn(self, at_once);
 			return true;
 		}
@@ -265,21 +218,14 @@ static void wake_all_of(struct handoff__cond *c);
 /* w5: false if there is nothing to park for. */
 static bool mark(struct waiter *x)
 {
-	uint64_t state = atomic_load(&x->c->state);
+	int e = handoff__parked_mark(&x->c->state, x->seen);
 
-	do {
-		if (parked(state) == PARKED_MOST) {
-			wake_all_of(x->c);
-			return false;
-		}
-		if (parkable(state) != x->seen)
-			return false;
-		HANDOFF__POINT();
-	} while (!atomic_compare_exchange_weak(&x->c->state, &state,
-	    state + PARKED_ONE));
+	if (e == EOVERFLOW)
+		wake_all_of(x->c);
+	if (e != 0)
+		return false;
 	x->marked = x->seen;
 	x->is_marked = true;
-	HANDOFF__POINT();
 	return true;
 }
 
@@ -290,9 +236,9 @@ static bool mark(struct waiter *x)
 static bool over(struct waiter *x, enum handoff__woken woken)
 {
 	uint64_t state = atomic_load(&x->c->state);
-	uint32_t now = parkable(state);
+	uint32_t now = handoff__parked_half(state);
 
-	if ((now ^ x->marked) & EPOCH) {
+	if ((now ^ x->marked) & HANDOFF__PARKED_EPOCH) {
 		x->is_marked = false;
 		x->requeued = true;
 		return true;
@@ -304,7 +250,7 @@ static bool over(struct waiter *x, enum handoff__woken woken)
 	case HANDOFF__DEADLINE:
 		return true;
 	default:
-		if ((now != x->marked && due(state) > 0) ||
+		if ((now != x->marked && handoff__due(state) > 0) ||
 		    handoff__mutex_orphaned(x->m))
 			return true;
 		x->seen = now;
@@ -358,31 +304,11 @@ static bool wait_for(struct waiter *x, struct handoff__self *self)
 
 	if (spin(x, self) || !mark(x) || signalled_before_mark(x, self))
 		return false;
-	do
-		woken = handoff__wait_park(&x->w, &place, x->seen);
-	while (!over(x, woken));
-	return woken == HANDOFF__DEADLINE && !x->requeued;
-}
-
-/* w9: the result is whether a wake was due and has been taken. */
-static bool unmark(struct waiter *x)
-{
-	uint64_t state = atomic_load(&x->c->state);
-	uint64_t left;
-	bool taken;
-
 	do {
-		if ((parkable(state) ^ x->marked) & EPOCH || !parked(state))
-			return true;
-		taken = due(state) > 0 &&
-		    (x->woken || parkable(state) != x->marked);
-		left = state - PARKED_ONE;
-		if (taken || due(state) > parked(left))
-			left -= DUE_ONE;
-		HANDOFF__POINT();
-	} while (!atomic_compare_exchange_weak(&x->c->state, &state, left));
-	HANDOFF__POINT();
-	return taken;
+		handoff__note_park(&x->c->statistics, !x->w.parked);
+		woken = handoff__wait_park(&x->w, &place, x->seen);
+	} while (!over(x, woken));
+	return woken == HANDOFF__DEADLINE && !x->requeued;
 }
 
 /* w8 and w9. */
@@ -392,11 +318,17 @@ static int leave(struct waiter *x, struct handoff__self *self, bool late)
 
 	if (x->is_marked && !x->is_locked)
 		lock_outside(x, self);
-	if (x->is_marked)
-		taken = unmark(x);
+	if (x->is_marked) {
+		handoff__note_longest(&x->c->statistics, &x->w);
+		taken = handoff__parked_unmark(&x->c->state, x->marked,
+		    x->woken);
+	}
 	handoff__self_is_at(&self->waiting, NULL);
 	if (!x->is_locked)
 		x->locked = handoff__mutex_relock(x->m, self, x->requeued);
+	if (x->locked == 0 || x->locked == EOWNERDEAD)
+		self->held[handoff__self_find(self, x->m->head.id)].depth =
+		    x->depth;
 	if (x->locked != 0)
 		return x->locked;
 	return late && !taken ? ETIMEDOUT : 0;
@@ -413,13 +345,13 @@ int handoff_cond_wait_until(handoff_cond *cond, handoff_mutex *mutex,
 	bool late;
 	int i;
 
-	if (!x.c || x.c->head.tag != HANDOFF__TAG(HANDOFF__COND) ||
-	    !handoff__mutex_valid(x.m))
+	if (!handoff__is(x.c, HANDOFF__COND) || !handoff__mutex_valid(x.m))
 		return EINVAL;
 	i = self ? handoff__self_find(self, x.m->head.id) : -1;
 	if (i < 0)
 		return EPERM;
 	x.partner = self->held[i].partner;
+	x.depth = self->held[i].depth;
 	handoff__self_is_at(&self->waiting, x.c);
 	if (handoff__held_cond(&self->held[i])) /* w1 */
 		wakes = handoff__cond_deliver(self, i, &place);
@@ -448,13 +380,13 @@ static void wake_one_of(struct handoff__cond *c)
 	uint64_t next;
 
 	do {
-		next = next_number(state);
-		if (parked(state) > due(state))
-			next += DUE_ONE;
+		next = handoff__parked_next(state);
+		if (handoff__parked(state) > handoff__due(state))
+			next += HANDOFF__DUE_ONE;
 		HANDOFF__POINT();
 	} while (!atomic_compare_exchange_weak(&c->state, &state, next));
 	HANDOFF__POINT();
-	if (parked(state) > due(state))
+	if (handoff__parked(state) > handoff__due(state))
 		handoff__unpark(&place, 1);
 }
 
@@ -464,34 +396,15 @@ static void wake_all_of(struct handoff__cond *c)
 	uint64_t state = atomic_load(&c->state);
 
 	HANDOFF__POINT();
-	while (
-	    !atomic_compare_exchange_weak(&c->state, &state, next_epoch(state)))
+	while (!atomic_compare_exchange_weak(&c->state, &state,
+	    handoff__parked_empty(state)))
 		;
 	HANDOFF__POINT();
-	if (parked(state) > 0)
+	if (handoff__parked(state) > 0)
 		handoff__unpark(&place, HANDOFF__ALL);
 }
 
 /* ---- Signalling by a holder of the mutex ------------------------------- */
-
-/* r1: the result is how many to wake. */
-static uint32_t issue(struct handoff__cond *c, uint32_t signals)
-{
-	/* Sequentially consistent: after our lock; pairs with w5 and w6. */
-	uint64_t state = atomic_load(&c->state);
-	uint32_t n;
-
-	do {
-		n = parked(state) > due(state) ? parked(state) - due(state) : 0;
-		n = n < signals ? n : signals;
-		if (n == 0)
-			return 0;
-		HANDOFF__POINT();
-	} while (!atomic_compare_exchange_weak(&c->state, &state,
-	    next_number(state) + n * DUE_ONE));
-	HANDOFF__POINT();
-	return n;
-}
 
 /* r2: those who were parked are left to the mutex, whose release wakes one,
  * which wakes the next, and so on: they do not stampede. */
@@ -499,15 +412,9 @@ static void move_all(struct handoff__cond *c, struct handoff__mutex *m)
 {
 	struct handoff__place from = place_of(c);
 	struct handoff__place to = handoff__mutex_place(m);
-	uint64_t state = atomic_load(&c->state);
 
-	do {
-		if (parked(state) == 0)
-			return;
-		HANDOFF__POINT();
-	} while (!atomic_compare_exchange_weak(&c->state, &state,
-	    next_epoch(state)));
-	HANDOFF__POINT();
+	if (!handoff__parked_all(&c->state))
+		return;
 	if (handoff__requeue(&from, &to))
 		atomic_fetch_or(&m->word, HANDOFF__WAITERS);
 	HANDOFF__POINT();
@@ -530,7 +437,9 @@ uint32_t handoff__cond_deliver(struct handoff__self *self, int i,
 		move_all(c,
 		    atomic_load_explicit(&held->mutex, memory_order_relaxed));
 	else
-		wakes = issue(c, count);
+		/* r1; sequentially consistent: after our lock; pairs with w5
+		 * and w6. */
+		wakes = handoff__parked_issue(&c->state, count);
 	HANDOFF__POINT();
 	return wakes;
 }
@@ -579,9 +488,9 @@ static int signal(handoff_cond *cond, uint32_t signals)
 {
 	struct handoff__cond *c = (struct handoff__cond *)cond;
 
-	if (!c || c->head.tag != HANDOFF__TAG(HANDOFF__COND))
+	if (!handoff__is(c, HANDOFF__COND))
 		return EINVAL;
-	if (!(atomic_load(&c->state) & WAITED) || defer(c, signals))
+	if (!(atomic_load(&c->state) & HANDOFF__WAITED) || defer(c, signals))
 		return 0;
 	if (signals == HANDOFF__ALL)
 		wake_all_of(c);
@@ -602,25 +511,17 @@ int handoff_cond_broadcast(handoff_cond *cond)
 
 /* ---- Making and ending ------------------------------------------------- */
 
+static const struct handoff__making making = { HANDOFF__COND,
+	sizeof(handoff_cond), sizeof(struct handoff_cond_attr), 0 };
+
 int handoff_cond_init(handoff_cond *cond, const struct handoff_cond_attr *attr)
 {
-	struct handoff__cond *c = (struct handoff__cond *)cond;
-	struct handoff_cond_attr defaults = { sizeof defaults, 0, 0, 0 };
+	unsigned flags;
+	int e = handoff__make(cond, &making, attr, &flags);
 
-	if (!attr)
-		attr = &defaults;
-	if (!c || (uintptr_t)c % 64 != 0 || attr->size != sizeof *attr ||
-	    attr->flags != 0 || attr->policy > HANDOFF_WAIT_BLOCK ||
-	    attr->wait_limit > UINT32_MAX)
-		return EINVAL;
-	*c = (struct handoff__cond){
-		.head = { .attr = attr->policy,
-		    .segment = handoff__segment_of(c),
-		    .limit = (uint32_t)attr->wait_limit }
-	};
-	handoff__random(&c->head.id, sizeof c->head.id);
-	c->head.tag = HANDOFF__TAG(HANDOFF__COND);
-	return 0;
+	if (e == 0)
+		handoff__made(cond, &making);
+	return e;
 }
 
 /*
@@ -673,7 +574,7 @@ static int wait_for_leavers(struct handoff__cond *c)
 
 		if (e != 0 || n == 0)
 			return e;
-		if (parked(state) <= due(state))
+		if (handoff__parked(state) <= handoff__due(state))
 			unwoken = now + UNWOKEN_NS;
 		if (now >= unwoken || now >= end)
 			return EBUSY;
@@ -686,7 +587,7 @@ int handoff_cond_destroy(handoff_cond *cond)
 	struct handoff__cond *c = (struct handoff__cond *)cond;
 	int e;
 
-	if (!c || c->head.tag != HANDOFF__TAG(HANDOFF__COND))
+	if (!handoff__is(c, HANDOFF__COND))
 		return EINVAL;
 	let_go(c);
 	e = wait_for_leavers(c);
@@ -704,19 +605,14 @@ static int init_named(void *memory, size_t bytes, void *arg)
 int handoff_cond_open(handoff_cond **cond, const char *name, unsigned flags,
     unsigned mode, const struct handoff_cond_attr *attr)
 {
-	struct handoff__wanted wanted = { .name = name,
-		.flags = flags,
-		.mode = mode,
-		.bytes = sizeof **cond,
-		.init = init_named,
-		.arg = (void *)(uintptr_t)attr };
 	void *object;
 	int e;
 
 	if (!cond)
 		return EINVAL;
 	*cond = NULL;
-	e = handoff__object_open(&object, &wanted, HANDOFF__COND);
+	e = handoff__open(&object, &making, name, flags, mode, init_named,
+	    (void *)(uintptr_t)attr);
 	if (e == 0)
 		*cond = object;
 	return e;

@@ -9,7 +9,7 @@
  *   T|DEAD            the same; it was told EOWNERDEAD and has not called
  *                     consistent yet
  *   GONE              free, but its owner's thread ended while it held it
- *   RESERVED          free, for one that has waited (left by no version yet)
+ *   RESERVED          free, for one that has waited
  *   DEAD              not recoverable, for ever
  *   ...|WAITERS       somebody may be parked; stands beside any of these
  *
@@ -17,6 +17,7 @@
  *               GONE -> T|DEAD     dead T' -> T|DEAD (by who holds life T')
  *   mark        x -> x|WAITERS     the result is the value parked on
  *   unlock      T -> 0             T|DEAD -> DEAD
+ *               T -> RESERVED, if somebody has asked and WAITERS is set
  *   consistent  T|DEAD -> T
  *   thread end  T -> GONE          T|DEAD -> GONE
  *
@@ -24,11 +25,22 @@
  * end of a thread clear it in the exchange that frees the word and, if it was
  * set, wake one; on the way to DEAD all are woken, set or not.
  *
+ * FAIRNESS
+ *   starved   0, ASKED, or since when in ms the word has been RESERVED
+ *   A waiter that comes back from a park and finds the mutex held, more than a
+ *   millisecond after its first park, asks for its turn.  The next unlock finds
+ *   that and reserves the mutex for those who have parked; whoever of them gets
+ *   it takes the asking back, and others ask again.  Who comes anew and finds
+ *   RESERVED parks for a millisecond at the most, after which it has parked
+ *   too; a try may take what has been reserved for longer.  So one that asked
+ *   and died costs a millisecond, once.
+ *
  * INVARIANTS
  *   Only an owner frees; only a recoverer's own compare-and-swap sets DEAD.
  *   WAITERS may wrongly say "somebody", never for long "nobody": between the
  *   exchange that cleared it and the next operation of the one that was woken.
- *   "Mine" means: my token in the word and the mutex in my thread's list.
+ *   "Mine" means: my token in the word and the mutex in my thread's list, which
+ *   also counts how often a recursive one is locked.
  *
  * NO WAKE IS LOST
  *   A waiter parks on the value that its own mark produced; any unlock in
@@ -57,18 +69,28 @@
 #include "mutex.h"
 
 #include "cond.h"
+#include "making.h"
 #include "points.h"
+#include "rwlock.h"
 #include "segment.h"
-#include "wait.h"
+#include "site.h"
 
 #include <errno.h>
 
-#define CPU 0xffffu
+/* How long one waits before it asks for its turn, and how long those who have
+ * not waited leave a mutex alone that is reserved. */
+#define STARVED_NS 1000000u
+#define RESERVED_NS 1000000u
+
+/* What `starved` says; else when the mutex was reserved, in ms. */
+#define NOBODY 0u
+#define ASKED 1u
 
 struct handoff__place handoff__mutex_place(const struct handoff__mutex *mutex)
 {
-	return (struct handoff__place){ mutex->head.segment, mutex->head.id,
-		&mutex->word };
+	return (struct handoff__place){ .segment = mutex->head.segment,
+		.key = mutex->head.id,
+		.word = &mutex->word };
 }
 
 /* ---- Taking ------------------------------------------------------------ */
@@ -80,7 +102,7 @@ static unsigned other_cpu(const struct handoff__mutex *m,
 	/* Relaxed: a hint, right or stale. */
 	uint32_t last = atomic_load_explicit(&m->last, memory_order_relaxed);
 
-	return last >> 16 == self->who ? 0 : last & CPU;
+	return last >> 16 == self->who ? 0 : last & HANDOFF__CPU;
 }
 
 /*
@@ -90,7 +112,7 @@ static unsigned other_cpu(const struct handoff__mutex *m,
 static inline struct handoff__held *hold(struct handoff__mutex *m,
     struct handoff__self *self, bool dead)
 {
-	struct handoff__held *held = handoff__self_hold(self, m);
+	struct handoff__held *held = handoff__self_hold(self, m, m->head.id);
 
 	held->partner = (uint16_t)other_cpu(m, self);
 	held->dead = dead;
@@ -105,10 +127,27 @@ static void stamp(struct handoff__mutex *m, const struct handoff__self *self,
     struct handoff__held *held)
 {
 	/* Relaxed: a hint. */
-	atomic_store_explicit(&m->last,
-	    (uint32_t)self->who << 16 | (handoff__self_cpu(self) & CPU),
+	atomic_store_explicit(&m->last, handoff__stamp(self),
 	    memory_order_relaxed);
 	held->unstamped = false;
+}
+
+/* Neither of NOBODY and ASKED; goes round in 49 days. */
+static uint32_t now_ms(void)
+{
+	uint32_t ms = (uint32_t)(handoff__clock() / 1000000u);
+
+	return ms > ASKED ? ms : ms + 2;
+}
+
+/* Whether it has been reserved for longer than a reservation holds.  Relaxed:
+ * stored before the exchange that we have seen the result of. */
+static bool lapsed(const struct handoff__mutex *m)
+{
+	uint32_t since = atomic_load_explicit(&m->starved,
+	    memory_order_relaxed);
+
+	return since <= ASKED || now_ms() - since >= 2;
 }
 
 /*
@@ -127,10 +166,10 @@ static int take(struct handoff__mutex *m, struct handoff__self *self,
 
 		if (owner == HANDOFF__FREE && (v & HANDOFF__DEAD))
 			return ENOTRECOVERABLE;
-		if (owner == HANDOFF__GONE)
+		if (owner == HANDOFF__GONE && handoff__mutex_suspect(m))
 			mine |= HANDOFF__DEAD;
-		else if (owner != HANDOFF__FREE &&
-		    !(owner == HANDOFF__RESERVED && waited))
+		else if (owner >= HANDOFF__TOKENS ||
+		    (owner == HANDOFF__RESERVED && !waited))
 			break;
 		HANDOFF__POINT();
 		if (atomic_compare_exchange_weak(&m->word, &v, mine)) {
@@ -144,15 +183,17 @@ static int take(struct handoff__mutex *m, struct handoff__self *self,
 }
 
 /*
- * Takes the mutex from an owner that has died: EOWNERDEAD; else EBUSY.  While
- * we have the owner's life byte nobody can live as that owner; the word is
- * compared after that, since the owner may have unlocked and left meanwhile,
- * and somebody else may now live under its token.
+ * Takes the mutex from an owner that has died: EOWNERDEAD, or 0 if it was a
+ * readers-writer lock's and nobody wrote; else EBUSY.  While we have the
+ * owner's life byte nobody can live as that owner; the word is compared after
+ * that, since the owner may have unlocked and left meanwhile, and somebody else
+ * may now live under its token.
  */
 static int recover(struct handoff__mutex *m, struct handoff__self *self,
     uint32_t waited, uint32_t seen)
 {
 	uint32_t owner = seen & HANDOFF__OWNER;
+	uint32_t dead = HANDOFF__DEAD;
 	uint32_t v;
 	bool taken = false;
 
@@ -161,102 +202,103 @@ static int recover(struct handoff__mutex *m, struct handoff__self *self,
 		return EBUSY;
 	HANDOFF__POINT();
 	v = atomic_load(&m->word);
+	if (!(v & HANDOFF__DEAD) && !handoff__mutex_suspect(m))
+		dead = 0;
 	while (!taken && (v & HANDOFF__OWNER) == owner)
 		taken = atomic_compare_exchange_weak(&m->word, &v,
-		    self->token | HANDOFF__DEAD | (v & HANDOFF__WAITERS) |
-		        waited);
+		    self->token | dead | (v & HANDOFF__WAITERS) | waited);
 	HANDOFF__POINT();
 	if (taken)
-		hold(m, self, true);
+		hold(m, self, dead != 0);
 	handoff__dead_end(m->head.segment, owner);
-	return taken ? EOWNERDEAD : EBUSY;
+	if (!taken)
+		return EBUSY;
+	return dead ? EOWNERDEAD : 0;
 }
 
 /* ---- Waiting ----------------------------------------------------------- */
 
-/*
- * Marks and parks.  EBUSY: look again, as one that has parked if *waited says
- * so.  Before the first park, and whenever a slice has ended, it is asked
- * whether the owner lives.
- */
-static int park(struct handoff__mutex *m, struct handoff__self *self,
-    struct handoff__wait *w, uint32_t *waited, uint32_t seen)
+static uint32_t waited(const struct handoff__site *x)
 {
-	struct handoff__place place = handoff__mutex_place(m);
-	uint32_t marked = seen | HANDOFF__WAITERS;
-	int e;
+	return x->waited ? HANDOFF__WAITERS : 0;
+}
 
-	if (!w->parked) {
-		e = recover(m, self, *waited, seen);
-		if (e != EBUSY)
-			return e;
-	}
+static int look(struct handoff__site *x)
+{
+	struct handoff__mutex *m = x->object;
+	int e = take(m, x->self, waited(x), &x->seen);
+
+	if (e == EBUSY && (x->seen & HANDOFF__OWNER) == x->self->token &&
+	    handoff__self_find(x->self, m->head.id) >= 0)
+		return EDEADLK;
+	/* Relaxed: we hold the mutex.  Who else starves asks again. */
+	if ((e == 0 || e == EOWNERDEAD) && x->waited)
+		atomic_store_explicit(&m->starved, NOBODY,
+		    memory_order_relaxed);
+	return e;
+}
+
+static int dead(struct handoff__site *x)
+{
+	return recover(x->object, x->self, waited(x), x->seen);
+}
+
+static bool mark(struct handoff__site *x)
+{
+	struct handoff__mutex *m = x->object;
+
+	if ((x->seen & HANDOFF__OWNER) == HANDOFF__RESERVED)
+		x->w.slice = RESERVED_NS;
+	else if (x->w.parked && !(m->head.attr & HANDOFF__ATTR_UNFAIR) &&
+	    handoff__clock() - x->w.since > STARVED_NS)
+		/* Relaxed: an unlock that misses it leaves it to the next. */
+		atomic_store_explicit(&m->starved, ASKED, memory_order_relaxed);
+	x->expected = x->seen | HANDOFF__WAITERS;
 	HANDOFF__POINT();
 	/* Its result is the value that we park on; pairs with the exchange in
 	 * the release, which either comes first, so that this fails, or sees
 	 * the mark. */
-	if (!(seen & HANDOFF__WAITERS) &&
-	    !atomic_compare_exchange_strong(&m->word, &seen, marked))
-		return EBUSY;
-	switch (handoff__wait_park(w, &place, marked)) {
-	case HANDOFF__DEADLINE:
-		*waited = HANDOFF__WAITERS;
-		return ETIMEDOUT;
-	case HANDOFF__SLICE:
-		*waited = HANDOFF__WAITERS;
-		return recover(m, self, *waited, marked);
-	default:
-		*waited = HANDOFF__WAITERS;
-		return EBUSY;
-	}
+	return (x->seen & HANDOFF__WAITERS) ||
+	    atomic_compare_exchange_strong(&m->word, &x->seen, x->expected);
 }
 
-static int wait_for(struct handoff__mutex *m, struct handoff__self *self,
-    uint32_t waited, uint64_t deadline)
-{
-	struct handoff__wait w;
-	uint32_t seen;
-	int e;
-
-	handoff__wait_begin(&w, &m->head, deadline, m->head.segment != 0);
-	while ((e = take(m, self, waited, &seen)) == EBUSY) {
-		if ((seen & HANDOFF__OWNER) == self->token &&
-		    handoff__self_find(self, m->head.id) >= 0) {
-			e = EDEADLK;
-			break;
-		}
-		if (handoff__wait_spin(&w, other_cpu(m, self)))
-			e = w.look ? recover(m, self, waited, seen) : EBUSY;
-		else
-			e = park(m, self, &w, &waited, seen);
-		if (e == ETIMEDOUT) {
-			e = take(m, self, waited, &seen);
-			if (e == EBUSY)
-				e = ETIMEDOUT;
-		}
-		if (e != EBUSY)
-			break;
-	}
-	handoff__wait_end(&w);
-	return e;
-}
-
-static int lock_slowly(struct handoff__mutex *m, uint32_t waited,
+int handoff__mutex_lock(struct handoff__mutex *mutex, bool parked,
     uint64_t deadline)
 {
-	struct handoff__self *self;
+	struct handoff__site x = { .look = look,
+		.mark = mark,
+		.dead = mutex->head.segment != 0 ? dead : NULL,
+		.object = mutex,
+		.last = &mutex->last,
+		.statistics = &mutex->statistics,
+		.place = handoff__mutex_place(mutex),
+		.waited = parked };
 	int e = handoff__self_begin();
 
-	if (e != 0)
-		return e;
-	self = handoff__self_pointer;
-	e = handoff__self_grow(self);
-	if (e != 0)
-		return e;
-	handoff__self_is_at(&self->locking, m);
-	e = wait_for(m, self, waited, deadline);
-	handoff__self_is_at(&self->locking, NULL);
-	return e;
+	if (e == 0)
+		e = handoff__self_grow(handoff__self_pointer);
+	return e == 0 ? handoff__wait_for(&x, deadline) : e;
+}
+
+/* Locks a recursive mutex once more: EDEADLK if this thread does not hold it,
+ * or it is none. */
+static int again(const struct handoff__mutex *m, struct handoff__self *self)
+{
+	int i = handoff__self_find(self, m->head.id);
+
+	if (i < 0 || !(m->head.attr & HANDOFF__ATTR_RECURSIVE))
+		return EDEADLK;
+	if (self->held[i].depth == HANDOFF__DEEPEST)
+		return EAGAIN;
+	self->held[i].depth++;
+	return 0;
+}
+
+static int lock_slowly(struct handoff__mutex *m, uint64_t deadline)
+{
+	int e = handoff__mutex_lock(m, false, deadline);
+
+	return e == EDEADLK ? again(m, handoff__self_pointer) : e;
 }
 
 int handoff__mutex_relock(struct handoff__mutex *mutex,
@@ -271,8 +313,7 @@ int handoff__mutex_relock(struct handoff__mutex *mutex,
 		hold(mutex, self, false);
 		return 0;
 	}
-	return lock_slowly(mutex, requeued ? HANDOFF__WAITERS : 0,
-	    HANDOFF_NEVER);
+	return handoff__mutex_lock(mutex, requeued, HANDOFF_NEVER);
 }
 
 static inline int lock_until(handoff_mutex *mutex, uint64_t deadline)
@@ -287,7 +328,7 @@ static inline int lock_until(handoff_mutex *mutex, uint64_t deadline)
 	    atomic_load_explicit(&self->count, memory_order_relaxed) ==
 	        self->capacity ||
 	    !atomic_compare_exchange_strong(&m->word, &free, self->token))
-		return lock_slowly(m, 0, deadline);
+		return lock_slowly(m, deadline);
 	HANDOFF__POINT();
 	stamp(m, self, hold(m, self, false));
 	return 0;
@@ -303,35 +344,51 @@ int handoff_mutex_lock_until(handoff_mutex *mutex, uint64_t deadline)
 	return lock_until(mutex, deadline);
 }
 
-/* A try that fails asks after the owner once a millisecond at the most. */
-static int try_recover(struct handoff__mutex *m, struct handoff__self *self,
+/*
+ * A try that fails takes what has been reserved for too long, and asks after
+ * the owner once a millisecond at the most.
+ */
+static int try_harder(struct handoff__mutex *m, struct handoff__self *self,
     uint32_t seen)
 {
-	uint32_t ms = (uint32_t)(handoff__clock() / 1000000u);
+	uint32_t ms = now_ms();
 
+	if ((seen & HANDOFF__OWNER) == HANDOFF__RESERVED)
+		return lapsed(m) ? take(m, self, HANDOFF__WAITERS, &seen) :
+		                   EBUSY;
 	if (m->head.segment == 0 || ms == self->asked)
 		return EBUSY;
 	self->asked = ms;
 	return recover(m, self, 0, seen);
 }
 
-int handoff_mutex_trylock(handoff_mutex *mutex)
+int handoff__mutex_try(struct handoff__mutex *mutex)
 {
-	struct handoff__mutex *m = (struct handoff__mutex *)mutex;
 	struct handoff__self *self;
 	uint32_t seen = 0;
-	int e;
+	int e = handoff__self_begin();
 
-	if (!handoff__mutex_valid(m))
-		return EINVAL;
-	e = handoff__self_begin();
 	if (e != 0)
 		return e;
 	self = handoff__self_pointer;
 	e = handoff__self_grow(self);
 	if (e == 0)
-		e = take(m, self, 0, &seen);
-	return e == EBUSY ? try_recover(m, self, seen) : e;
+		e = take(mutex, self, 0, &seen);
+	return e == EBUSY ? try_harder(mutex, self, seen) : e;
+}
+
+int handoff_mutex_trylock(handoff_mutex *mutex)
+{
+	struct handoff__mutex *m = (struct handoff__mutex *)mutex;
+	int e;
+
+	if (!handoff__mutex_valid(m))
+		return EINVAL;
+	e = handoff__mutex_try(m);
+	if (e != EBUSY)
+		return e;
+	e = again(m, handoff__self_pointer);
+	return e == EDEADLK ? EBUSY : e;
 }
 
 /* ---- Giving back ------------------------------------------------------- */
@@ -354,9 +411,27 @@ void handoff__mutex_publish(struct handoff__mutex *mutex,
 static void wake(uint64_t segment, uint64_t id, const _Atomic uint32_t *word,
     uint32_t n)
 {
-	struct handoff__place place = { segment, id, word };
+	struct handoff__place place = { .segment = segment,
+		.key = id,
+		.word = word };
 
 	handoff__unpark(&place, n);
+}
+
+/*
+ * Somebody has waited for long and asked for its turn: if it still waits, those
+ * who have waited get the mutex next.  Who asked may have died since; hence the
+ * time, after which anybody may have it.
+ */
+static uint32_t reserve(struct handoff__mutex *m, uint32_t left)
+{
+	bool waits = (atomic_load(&m->word) & HANDOFF__WAITERS) != 0;
+
+	if (left != HANDOFF__FREE || !waits)
+		return left;
+	/* Relaxed: the exchange that follows makes it seen. */
+	atomic_store_explicit(&m->starved, now_ms(), memory_order_relaxed);
+	return HANDOFF__RESERVED;
 }
 
 void handoff__mutex_release(struct handoff__mutex *mutex,
@@ -369,6 +444,10 @@ void handoff__mutex_release(struct handoff__mutex *mutex,
 	uint32_t left = held->dead ? HANDOFF__DEAD : HANDOFF__FREE;
 	uint32_t v;
 
+	/* Relaxed: one that is missed leaves it to the next unlock. */
+	if (atomic_load_explicit(&mutex->starved, memory_order_relaxed) ==
+	    ASKED)
+		left = reserve(mutex, left);
 	if (held->unstamped)
 		stamp(mutex, self, held);
 	if (held->publish != 0)
@@ -381,7 +460,7 @@ void handoff__mutex_release(struct handoff__mutex *mutex,
 	HANDOFF__POINT();
 	/* Those who have lost their mark to one that is on its way must learn
 	 * too that the mutex is lost: it will not pass the wake on. */
-	if (left != HANDOFF__FREE)
+	if (left == HANDOFF__DEAD)
 		wake(segment, id, &mutex->word, HANDOFF__ALL);
 	else if (v & HANDOFF__WAITERS)
 		wake(segment, id, &mutex->word, 1);
@@ -411,6 +490,10 @@ int handoff_mutex_unlock(handoff_mutex *mutex)
 	i = self ? handoff__self_find(self, m->head.id) : -1;
 	if (i < 0)
 		return EPERM;
+	if (self->held[i].depth > 0) {
+		self->held[i].depth--;
+		return 0;
+	}
 	if (handoff__held_cond(&self->held[i]))
 		return unlock_and_signal(m, self, i);
 	handoff__mutex_release(m, self, i);
@@ -454,9 +537,6 @@ void handoff__mutex_gone(struct handoff__mutex *mutex)
 {
 	struct handoff__place place;
 
-	/* Plain memory may be gone itself, and promises nothing. */
-	if (handoff__segment_of(mutex) == 0)
-		return;
 	place = handoff__mutex_place(mutex);
 	HANDOFF__POINT();
 	if (atomic_exchange(&mutex->word, HANDOFF__GONE) & HANDOFF__WAITERS)
@@ -465,49 +545,46 @@ void handoff__mutex_gone(struct handoff__mutex *mutex)
 
 /* ---- Making and ending ------------------------------------------------- */
 
+static const struct handoff__making making = { HANDOFF__MUTEX,
+	sizeof(handoff_mutex), sizeof(struct handoff_mutex_attr),
+	HANDOFF_ROBUST | HANDOFF_RECURSIVE | HANDOFF_ERRORCHECK |
+	    HANDOFF_UNFAIR };
+
 int handoff_mutex_init(handoff_mutex *mutex,
     const struct handoff_mutex_attr *attr)
 {
 	struct handoff__mutex *m = (struct handoff__mutex *)mutex;
-	struct handoff_mutex_attr defaults = { sizeof defaults, 0, 0, 0 };
-	uint64_t segment;
+	const unsigned both = HANDOFF_RECURSIVE | HANDOFF_ERRORCHECK;
+	unsigned flags;
+	int e;
 
-	if (!attr)
-		attr = &defaults;
-	if (!m || (uintptr_t)m % 64 != 0 || attr->size != sizeof *attr ||
-	    (attr->flags & ~HANDOFF_ROBUST) != 0 ||
-	    attr->policy > HANDOFF_WAIT_BLOCK || attr->wait_limit > UINT32_MAX)
+	if (attr && attr->size == sizeof *attr && (attr->flags & both) == both)
 		return EINVAL;
-	segment = handoff__segment_of(m);
-	if (segment == 0 && (attr->flags & HANDOFF_ROBUST))
-		return ENOTSUP;
-	*m = (struct handoff__mutex){ .head = { .attr = attr->policy,
-		                          .segment = segment } };
-	m->head.limit = (uint32_t)attr->wait_limit;
-	handoff__random(&m->head.id, sizeof m->head.id);
-	m->head.tag = HANDOFF__TAG(HANDOFF__MUTEX);
+	e = handoff__make(m, &making, attr, &flags);
+	if (e != 0)
+		return e;
+	if (flags & HANDOFF_RECURSIVE)
+		m->head.attr |= HANDOFF__ATTR_RECURSIVE;
+	if (flags & HANDOFF_UNFAIR)
+		m->head.attr |= HANDOFF__ATTR_UNFAIR;
+	handoff__made(m, &making);
 	return 0;
 }
 
 int handoff_mutex_destroy(handoff_mutex *mutex)
 {
 	struct handoff__mutex *m = (struct handoff__mutex *)mutex;
-	unsigned threads;
-	uint32_t v;
 	int e;
 
 	if (!handoff__mutex_valid(m))
 		return EINVAL;
-	e = handoff__process_lock();
-	if (e != 0)
-		return e;
-	threads = handoff__threads_in(m, sizeof *m);
-	handoff__process_unlock();
-	v = atomic_load(&m->word);
-	if (threads != 0 || ((v & HANDOFF__OWNER) >= HANDOFF__TOKENS))
-		return EBUSY;
-	m->head.tag = 0;
-	return 0;
+	e = handoff__unused(m, &making);
+	if (e == 0 &&
+	    (atomic_load(&m->word) & HANDOFF__OWNER) >= HANDOFF__TOKENS)
+		e = EBUSY;
+	if (e == 0)
+		m->head.tag = 0;
+	return e;
 }
 
 static int init_named(void *memory, size_t bytes, void *arg)
@@ -519,19 +596,14 @@ static int init_named(void *memory, size_t bytes, void *arg)
 int handoff_mutex_open(handoff_mutex **mutex, const char *name, unsigned flags,
     unsigned mode, const struct handoff_mutex_attr *attr)
 {
-	struct handoff__wanted wanted = { .name = name,
-		.flags = flags,
-		.mode = mode,
-		.bytes = sizeof **mutex,
-		.init = init_named,
-		.arg = (void *)(uintptr_t)attr };
 	void *object;
 	int e;
 
 	if (!mutex)
 		return EINVAL;
 	*mutex = NULL;
-	e = handoff__object_open(&object, &wanted, HANDOFF__MUTEX);
+	e = handoff__open(&object, &making, name, flags, mode, init_named,
+	    (void *)(uintptr_t)attr);
 	if (e == 0)
 		*mutex = object;
 	return e;

@@ -10,6 +10,20 @@ static inline bool handoff__mutex_valid(const struct handoff__mutex *mutex)
 	return mutex && mutex->head.tag == HANDOFF__TAG(HANDOFF__MUTEX);
 }
 
+/* Whether an owner that died may have left what the mutex protects half done. A
+ * readers-writer lock says so itself. */
+static inline bool handoff__mutex_suspect(const struct handoff__mutex *mutex)
+{
+	return mutex->head.tag != HANDOFF__TAG(HANDOFF__RWLOCK) ||
+	    atomic_load(&mutex->writer) == HANDOFF__WRITING;
+}
+
+/* Locks what this thread does not hold: as handoff_mutex_lock_until.  `parked`:
+ * it has been parked there. */
+int handoff__mutex_lock(struct handoff__mutex *mutex, bool parked,
+    uint64_t deadline);
+int handoff__mutex_try(struct handoff__mutex *mutex);
+
 /* Locks after a wait: as handoff_mutex_lock, without a try that would take
  * the line from its owner.  `requeued`: this thread may have been parked on
  * the mutex and must not lose the mark of others. */

@@ -49,14 +49,13 @@ struct handoff__head {
 };
 
 #define HANDOFF__POLICY 0x3u         /* an enum handoff_policy */
-#define HANDOFF__ATTR_RECURSIVE 0x4u /* mutex; not made by this version */
-#define HANDOFF__ATTR_CHECKED 0x8u   /* mutex; not made by this version */
-#define HANDOFF__ATTR_UNFAIR 0x10u   /* mutex; not made by this version */
-#define HANDOFF__ATTR_MANUAL 0x20u   /* event: manual reset */
+#define HANDOFF__ATTR_RECURSIVE 0x4u /* mutex */
+#define HANDOFF__ATTR_UNFAIR 0x8u    /* mutex */
+#define HANDOFF__ATTR_MANUAL 0x10u   /* event: manual reset */
 
 /* Noted by slow paths alone, for people to read; nothing decides by it. */
 struct handoff__statistics {
-	_Atomic uint32_t contended; /* waits that were not over at once */
+	_Atomic uint32_t contended; /* waits that came to park */
 	_Atomic uint32_t parks;
 	_Atomic uint32_t longest; /* us */
 };
@@ -73,6 +72,12 @@ struct handoff__statistics {
 #define HANDOFF__DEAD 0x40000000u    /* told EOWNERDEAD; alone: for ever */
 #define HANDOFF__WAITERS 0x80000000u /* somebody may be parked */
 
+/* In hints: who << 16 | CPU + 1, where `who` tells threads apart. */
+#define HANDOFF__CPU 0xffffu
+
+/* The same mark in words that name no owner. */
+#define HANDOFF__MARK 0x80000000u
+
 /* ---- Segment ----------------------------------------------------------- */
 
 #define HANDOFF__MAGIC 0x3146464f444e4148u /* "HANDOFF1", little-endian */
@@ -81,9 +86,9 @@ struct handoff__statistics {
 
 /* A process that has the segment open, for people to read. */
 struct handoff__peer {
-	_Atomic uint32_t token;
+	_Atomic uint32_t token; /* 0: nobody */
 	uint32_t pid;
-	uint64_t start;
+	uint64_t opened; /* ns since 1970 */
 	char name[16];
 };
 
@@ -99,17 +104,23 @@ struct handoff__segment_header {
 	uint64_t total;  /* of the file */
 	uint64_t id;     /* random, not 0 */
 	unsigned char spare[208];
-	struct handoff__peer peers[HANDOFF__PEERS]; /* not used yet */
+	struct handoff__peer peers[HANDOFF__PEERS];
 };
 
 /* ---- Mutex ------------------------------------------------------------- */
 
 struct handoff__mutex {
 	struct handoff__head head;
-	_Atomic uint32_t word;    /* see mutex.c */
-	_Atomic uint32_t last;    /* who << 16 | CPU + 1, of the last owner */
-	_Atomic uint64_t signals; /* who << 32 | number; see cond.c */
-	_Atomic uint32_t streak;  /* reserved for fairness: ms */
+	_Atomic uint32_t word; /* see mutex.c */
+	_Atomic uint32_t last; /* who << 16 | CPU + 1, of the last owner */
+	union {
+		_Atomic uint64_t signals; /* who << 32 | number; see cond.c */
+		struct {                  /* of a readers-writer lock */
+			_Atomic uint32_t writer; /* see rwlock.c */
+			_Atomic uint32_t others; /* readers beyond the slots */
+		};
+	};
+	_Atomic uint32_t starved; /* see mutex.c */
 	struct handoff__statistics statistics;
 };
 
@@ -123,12 +134,12 @@ struct handoff__cond {
 	uint32_t spare;
 };
 
-/* ---- Kinds to come: their layouts are fixed, their code is not here ---- */
+/* ---- Semaphore, event, word -------------------------------------------- */
 
 struct handoff__sem {
 	struct handoff__head head;
-	_Atomic uint32_t word; /* MARK | count */
-	_Atomic uint32_t last;
+	_Atomic uint32_t word; /* MARK | count; see semaphore.c */
+	_Atomic uint32_t last; /* who << 16 | CPU + 1, of the last to post */
 	uint32_t maximum;
 	struct handoff__statistics statistics;
 	unsigned char spare[8];
@@ -136,55 +147,63 @@ struct handoff__sem {
 
 struct handoff__event {
 	struct handoff__head head;
-	_Atomic uint32_t word; /* generation | SET | MARK */
-	_Atomic uint32_t last;
+	_Atomic uint32_t word; /* MARK | SET | generation; see event.c */
+	_Atomic uint32_t last; /* of the last to set */
 	struct handoff__statistics statistics;
 	unsigned char spare[12];
 };
 
 struct handoff__word {
 	struct handoff__head head;
-	_Atomic uint64_t value; /* the user's; 32 bits of it, or all */
-	_Atomic uint32_t word;  /* sequence | MARK */
-	_Atomic uint32_t last;
+	union { /* the user's */
+		_Atomic uint32_t value32;
+		_Atomic uint64_t value64;
+	};
+	_Atomic uint64_t parked; /* see parked.h */
+	_Atomic uint32_t last;   /* of the last to wake somebody who slept */
 	struct handoff__statistics statistics;
-	uint32_t spare;
 };
+
+/* ---- Readers-writer lock ----------------------------------------------- */
 
 #define HANDOFF__READERS 16u
 
+/* The writer's state: nobody, or a reader on its way in; PENDING: waits for the
+ * readers to leave; WRITING: is in. */
+#define HANDOFF__PENDING 1u
+#define HANDOFF__WRITING 2u
+
 struct handoff__rwlock {
-	struct handoff__head head;
-	_Atomic uint32_t word; /* the writer's, as a mutex's */
-	_Atomic uint32_t last;
-	_Atomic uint32_t readers; /* parked readers' own word */
-	_Atomic uint32_t others;  /* readers beyond the slots */
-	_Atomic uint32_t streak;
-	struct handoff__statistics statistics;
-	_Atomic uint64_t slots[HANDOFF__READERS]; /* token, count, WANT */
+	struct handoff__mutex lock; /* the writers', with this kind's tag */
+	_Atomic uint32_t tokens[HANDOFF__READERS];
+	_Atomic uint32_t readers[HANDOFF__READERS]; /* WANT | count */
 };
+
+/* ---- Barrier, baton ---------------------------------------------------- */
 
 #define HANDOFF__PARTIES 64u
 
 struct handoff__barrier {
 	struct handoff__head head;
-	_Atomic uint64_t state; /* generation, arrived, BROKEN, MARK */
+	_Atomic uint64_t state; /* arrived, MARK, BROKEN, generation */
 	uint32_t parties;
-	_Atomic uint32_t last;
+	_Atomic uint32_t last; /* of the last to come */
+	struct handoff__statistics statistics;
+	uint32_t spare;
+	_Atomic uint32_t tokens[HANDOFF__PARTIES]; /* processes known */
+};
+
+struct handoff__baton {
+	struct handoff__head head;
+	_Atomic uint64_t state; /* marks, number, turn; see baton.c */
+	uint32_t parties;
+	_Atomic uint32_t last; /* of the last to pass */
 	struct handoff__statistics statistics;
 	uint32_t spare;
 	_Atomic uint32_t tokens[HANDOFF__PARTIES];
 };
 
-struct handoff__baton {
-	struct handoff__head head;
-	_Atomic uint32_t word; /* whose turn | MARK */
-	_Atomic uint32_t last;
-	uint32_t parties;
-	struct handoff__statistics statistics;
-	unsigned char spare[8];
-	_Atomic uint32_t tokens[HANDOFF__PARTIES];
-};
+/* ---- Kinds to come: their layouts are fixed, their code is not here ---- */
 
 struct handoff__channel {
 	struct handoff__head head;
@@ -241,7 +260,10 @@ HANDOFF__SIZE(handoff__mutex, 64);
 HANDOFF__AT(handoff__mutex, word, 32);
 HANDOFF__AT(handoff__mutex, last, 36);
 HANDOFF__AT(handoff__mutex, signals, 40);
-HANDOFF__AT(handoff__mutex, streak, 48);
+HANDOFF__AT(handoff__mutex, writer, 40);
+HANDOFF__AT(handoff__mutex, others, 44);
+HANDOFF__AT(handoff__mutex, starved, 48);
+HANDOFF__AT(handoff__mutex, statistics, 52);
 HANDOFF__SIZE(handoff__cond, 64);
 HANDOFF__AT(handoff__cond, state, 32);
 HANDOFF__AT(handoff__cond, mutex, 40);
@@ -250,15 +272,17 @@ HANDOFF__AT(handoff__sem, word, 32);
 HANDOFF__SIZE(handoff__event, 64);
 HANDOFF__AT(handoff__event, word, 32);
 HANDOFF__SIZE(handoff__word, 64);
-HANDOFF__AT(handoff__word, value, 32);
-HANDOFF__AT(handoff__word, word, 40);
+HANDOFF__AT(handoff__word, value32, 32);
+HANDOFF__AT(handoff__word, value64, 32);
+HANDOFF__AT(handoff__word, parked, 40);
 HANDOFF__SIZE(handoff__rwlock, 192);
-HANDOFF__AT(handoff__rwlock, slots, 64);
+HANDOFF__AT(handoff__rwlock, tokens, 64);
+HANDOFF__AT(handoff__rwlock, readers, 128);
 HANDOFF__SIZE(handoff__barrier, 320);
 HANDOFF__AT(handoff__barrier, state, 32);
 HANDOFF__AT(handoff__barrier, tokens, 64);
 HANDOFF__SIZE(handoff__baton, 320);
-HANDOFF__AT(handoff__baton, word, 32);
+HANDOFF__AT(handoff__baton, state, 32);
 HANDOFF__AT(handoff__baton, tokens, 64);
 HANDOFF__SIZE(handoff__channel, 192);
 HANDOFF__AT(handoff__channel, tail, 64);
@@ -268,5 +292,14 @@ HANDOFF__AT(handoff__gate, turn, 64);
 
 static_assert(sizeof(handoff_mutex) == sizeof(struct handoff__mutex), "");
 static_assert(sizeof(handoff_cond) == sizeof(struct handoff__cond), "");
+static_assert(sizeof(handoff_sem) == sizeof(struct handoff__sem), "");
+static_assert(sizeof(handoff_event) == sizeof(struct handoff__event), "");
+static_assert(sizeof(handoff_rwlock) == sizeof(struct handoff__rwlock), "");
+static_assert(sizeof(handoff_barrier) == sizeof(struct handoff__barrier), "");
+static_assert(sizeof(handoff_word32) == sizeof(struct handoff__word), "");
+static_assert(sizeof(handoff_word64) == sizeof(struct handoff__word), "");
+static_assert(offsetof(handoff_word32, value) == 32, "");
+static_assert(offsetof(handoff_word64, value) == 32, "");
+static_assert(sizeof(handoff_baton) == sizeof(struct handoff__baton), "");
 
 #endif

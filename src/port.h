@@ -37,6 +37,10 @@ unsigned handoff__cpu(void);
  * time by this thread; NULL if it does not.  A child of fork asks again. */
 const volatile uint32_t *handoff__cpu_word(void);
 
+/* What people know this process by: its number, where it says so itself, a name
+ * of up to `n` - 1 characters, and the time in ns since 1970. */
+void handoff__describe(uint32_t *pid, char *name, size_t n, uint64_t *time);
+
 /* How many CPUs are online, 1 at the least; asks the system once a second at
  * the most. */
 unsigned handoff__cpus(void);
@@ -80,7 +84,10 @@ struct handoff__place {
 	uint64_t segment;
 	uint64_t key;
 	const _Atomic uint32_t *word;
+	uint32_t lanes; /* bits; a wake reaches those with one in common */
 };
+
+#define HANDOFF__EVERY_LANE 0u /* the same as all bits */
 
 /* Sleeps while *word == expected, which is compared after this thread can be
  * woken.  0: woken, or the word differed; a port that must may return so for
@@ -88,6 +95,12 @@ struct handoff__place {
  * used up.  Signal handlers run meanwhile and end nothing. */
 int handoff__park(const struct handoff__place *place, uint32_t expected,
     uint64_t until);
+
+/* The same at `n` places, each with its expected value, until one of them is
+ * woken or differs; lanes do not count.  A port that cannot do so looks at them
+ * every now and then. */
+int handoff__park_any(const struct handoff__place *places,
+    const uint32_t *expected, unsigned n, uint64_t until);
 
 /* Wakes up to `n` of those parked there, those first who have been parked
  * longest, as far as their priorities are equal.  The memory may be gone

@@ -11,6 +11,7 @@
  */
 #include "segment.h"
 
+#include "peers.h"
 #include "self.h"
 #include "wait.h"
 
@@ -69,8 +70,10 @@ void handoff__segment_remove(struct handoff__open *open)
 void handoff__segment_discard(struct handoff__open *open)
 {
 	/* What a parent joined before a fork is not ours to leave. */
-	if (open->token != 0 && open->token == handoff__process_token())
+	if (open->token != 0 && open->token == handoff__process_token()) {
+		handoff__peers_leave(open);
 		handoff__life_leave(open->map);
+	}
 	handoff__map_close(open->map);
 	free(open);
 }
@@ -98,8 +101,10 @@ int handoff__segment_join(struct handoff__open *open, uint32_t token)
 
 	for (;;) {
 		e = handoff__life_join(open->map, open->id, token);
-		if (e == 0)
+		if (e == 0) {
 			open->token = token;
+			handoff__peers_enter(open, token);
+		}
 		if (e != EBUSY)
 			return e;
 		if (handoff__clock() >= end)
@@ -116,6 +121,7 @@ int handoff__segments_join(uint32_t token)
 		if (e == 0)
 			continue;
 		for (struct handoff__open *p = the_list; p != o; p = p->next) {
+			handoff__peers_leave(p);
 			handoff__life_leave(p->map);
 			p->token = 0;
 		}

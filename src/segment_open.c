@@ -13,6 +13,7 @@
  */
 #include "segment.h"
 
+#include "peers.h"
 #include "points.h"
 #include "self.h"
 
@@ -127,6 +128,7 @@ static int adopt(struct handoff__open **found, struct handoff__map *map,
 		return ENOMEM;
 	e = handoff__segment_join(open, handoff__process_token());
 	if (e == 0 && !handoff__map_leads(map, wanted->name)) {
+		handoff__peers_leave(open);
 		handoff__life_leave(map);
 		e = ESTALE;
 	}

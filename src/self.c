@@ -19,6 +19,7 @@
 #include "self.h"
 
 #include "mutex.h"
+#include "rwlock.h"
 #include "segment.h"
 
 #include <errno.h>
@@ -70,8 +71,8 @@ static struct process *process(void)
 
 static struct handoff__place lock_place(struct process *p)
 {
-	return (struct handoff__place){ 0, (uint64_t)(uintptr_t)&p->lock,
-		&p->lock };
+	return (struct handoff__place){ .key = (uint64_t)(uintptr_t)&p->lock,
+		.word = &p->lock };
 }
 
 int handoff__process_lock(void)
@@ -160,6 +161,19 @@ static int draw(struct process *p)
 
 /* ---- The thread -------------------------------------------------------- */
 
+static void give_up(const struct handoff__held *held)
+{
+	struct handoff__mutex *m = atomic_load(&held->mutex);
+
+	/* Plain memory may be gone itself, and promises nothing. */
+	if (handoff__segment_of(m) == 0)
+		return;
+	if (held->id == handoff__reading(m->head.id))
+		handoff__rwlock_gone((struct handoff__rwlock *)m, held->slot);
+	else
+		handoff__mutex_gone(m);
+}
+
 /* This thread ends: what it still holds is GONE, and its block goes. */
 static void end(void *arg)
 {
@@ -169,7 +183,7 @@ static void end(void *arg)
 	handoff__self_pointer = NULL;
 	if (self->token != 0) {
 		for (uint32_t i = atomic_load(&self->count); i-- > 0;)
-			handoff__mutex_gone(atomic_load(&self->held[i].mutex));
+			give_up(&self->held[i]);
 		handoff__process_lock();
 		for (at = &process()->threads; *at; at = &(*at)->next)
 			if (*at == self) {
@@ -263,8 +277,11 @@ void handoff__self_fill(struct handoff__self *self, uint32_t i, uint32_t last)
 	handoff__held_signal(hole, handoff__held_cond(top), top->signals);
 	hole->publish = top->publish;
 	hole->partner = top->partner;
+	hole->depth = top->depth;
 	hole->dead = top->dead;
 	hole->unstamped = top->unstamped;
+	hole->reads = top->reads;
+	hole->slot = top->slot;
 	/* Relaxed: published by the count that drop stores next. */
 	atomic_store_explicit(&hole->mutex,
 	    atomic_load_explicit(&top->mutex, memory_order_relaxed),
@@ -285,6 +302,29 @@ void handoff__self_forget(const void *from, size_t bytes)
 			handoff__self_drop(self, (int)i);
 }
 
+/* Whether a thread waits for several things, and for one in that range. */
+static bool waits_for_any(const struct handoff__self *self, const void *from,
+    size_t bytes)
+{
+	for (size_t i = 0; i < self->items_count; i++)
+		if (within(self->items[i].object, from, bytes))
+			return true;
+	return false;
+}
+
+int handoff__self_items(struct handoff__self *self,
+    const struct handoff_item *items, size_t n)
+{
+	int e = handoff__process_lock();
+
+	if (e != 0)
+		return e;
+	self->items = items;
+	self->items_count = n;
+	handoff__process_unlock();
+	return 0;
+}
+
 /* Whether a thread holds or waits for something in that range. */
 static bool holds(struct handoff__self *self, const void *from, size_t bytes)
 {
@@ -295,7 +335,8 @@ static bool holds(struct handoff__self *self, const void *from, size_t bytes)
 	if (within(atomic_load(&self->waiting), from, bytes) ||
 	    within(atomic_load(&self->leaving), from, bytes) ||
 	    within(atomic_load(&self->waiting), from, bytes) ||
-	    within(atomic_load(&self->locking), from, bytes))
+	    within(atomic_load(&self->locking), from, bytes) ||
+	    waits_for_any(self, from, bytes))
 		return true;
 	/* Acquire pairs with hold and drop. */
 	for (uint32_t n =

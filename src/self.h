@@ -22,9 +22,20 @@ struct handoff__held {
 	uint32_t
 	    publish; /* moves the mutex's signals at release; 0: does not */
 	uint16_t partner; /* CPU + 1 of the thread that had it */
+	uint16_t depth;   /* locked so often beyond once */
 	bool dead;        /* EOWNERDEAD was told */
 	bool unstamped;   /* the mutex does not say yet where we run */
+	bool reads;       /* of a readers-writer lock: it asked to read */
+	uint8_t slot;     /* where it is counted as a reader */
 };
+
+/* A lock held to read is in the list under this; to write under its id. */
+static inline uint64_t handoff__reading(uint64_t id)
+{
+	return ~id;
+}
+
+#define HANDOFF__DEEPEST UINT16_MAX
 
 /* Relaxed, both: a thread's own; others only compare the address. */
 static inline struct handoff__cond *handoff__held_cond(
@@ -51,11 +62,17 @@ struct handoff__self {
 	/* Where this thread is; read by other threads' close and destroy. */
 	_Atomic(const void *) waiting; /* for a condition */
 	_Atomic(const void *) leaving; /* one that it will touch once more */
-	_Atomic(const void *) locking; /* for a mutex */
+	_Atomic(const void *) locking; /* for anything else */
+	/* What it waits for if that is several; with the process locked. */
+	const struct handoff_item *items;
+	size_t items_count;
 	struct handoff__self *next;
 	const volatile uint32_t *cpu; /* handoff__cpu_word() */
-	uint32_t asked; /* ms: when a try last asked after an owner */
-	uint32_t quiet; /* see handoff__wait_quiet */
+	uint32_t turns;  /* of handoff_wait_any: where to begin to look */
+	uint32_t asked;  /* ms: when a try last asked after an owner */
+	uint32_t quiet;  /* see handoff__wait_quiet */
+	uint32_t met;    /* CPU + 1 of whom we last met at ... */
+	uint64_t met_at; /* ... the object with this id */
 	struct handoff__held first[HANDOFF__HELD];
 };
 
@@ -98,14 +115,16 @@ static inline uint32_t handoff__self_cpu(const struct handoff__self *self)
 /* Notes a lock that has just been taken; there is room. */
 static inline struct handoff__held *handoff__self_hold(struct handoff__self
                                                            *self,
-    struct handoff__mutex *mutex)
+    struct handoff__mutex *mutex, uint64_t id)
 {
 	/* Relaxed: this thread's own. */
 	uint32_t n = atomic_load_explicit(&self->count, memory_order_relaxed);
 	struct handoff__held *held = &self->held[n];
 
-	held->id = mutex->head.id;
+	held->id = id;
 	held->publish = 0;
+	held->depth = 0;
+	held->reads = false;
 	handoff__held_signal(held, NULL, 0);
 	/* Relaxed: published by the count. */
 	atomic_store_explicit(&held->mutex, mutex, memory_order_relaxed);
@@ -141,6 +160,10 @@ static inline void handoff__self_is_at(_Atomic(const void *) *where,
 	 * with the object (self.c, holds). */
 	atomic_store_explicit(where, object, memory_order_release);
 }
+
+/* Notes what this thread waits for, or that it does not: 0 or ENOMEM. */
+int handoff__self_items(struct handoff__self *self,
+    const struct handoff_item *items, size_t n);
 
 /* The process's own lock, for everything that is not in shared memory.  No
  * function of the user's runs while it is held. */

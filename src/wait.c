@@ -259,8 +259,8 @@ static uint64_t slice_end(struct handoff__wait *w, uint64_t now)
 	return now + jitter(ns);
 }
 
-enum handoff__woken handoff__wait_park(struct handoff__wait *w,
-    const struct handoff__place *place, uint32_t expected)
+enum handoff__woken handoff__wait_park_any(struct handoff__wait *w,
+    const struct handoff__place *places, const uint32_t *expected, unsigned n)
 {
 	uint64_t now = handoff__clock();
 	uint64_t until;
@@ -270,7 +270,8 @@ enum handoff__woken handoff__wait_park(struct handoff__wait *w,
 		return HANDOFF__DEADLINE;
 	if (!w->parked) {
 		w->parked = true;
-		w->parkers = handoff__process_parked(place->word);
+		w->since = now;
+		w->parkers = handoff__process_parked(places->word);
 		if (w->parkers)
 			atomic_fetch_add_explicit(w->parkers, 1,
 			    memory_order_relaxed);
@@ -283,11 +284,18 @@ enum handoff__woken handoff__wait_park(struct handoff__wait *w,
 	if (until > w->deadline)
 		until = w->deadline;
 	HANDOFF__POINT();
-	e = handoff__park(place, expected, until);
+	e = n == 1 ? handoff__park(places, *expected, until) :
+	             handoff__park_any(places, expected, n, until);
 	HANDOFF__POINT();
 	if (e != ETIMEDOUT)
 		return HANDOFF__WOKEN;
 	return until == w->deadline ? HANDOFF__DEADLINE : HANDOFF__SLICE;
+}
+
+enum handoff__woken handoff__wait_park(struct handoff__wait *w,
+    const struct handoff__place *place, uint32_t expected)
+{
+	return handoff__wait_park_any(w, place, &expected, 1);
 }
 
 /* ---- Beginning and end ------------------------------------------------- */
@@ -300,6 +308,7 @@ void handoff__wait_begin(struct handoff__wait *w,
 	w->slice = owned ? OWNED_FIRST : FREE_FIRST;
 	w->longest = owned ? OWNED_LONGEST : FREE_LONGEST;
 	w->looks = 0;
+	w->since = 0;
 	w->parked = false;
 	w->late = false;
 	w->look = false;
@@ -315,11 +324,32 @@ void handoff__wait_end(struct handoff__wait *w)
 		atomic_fetch_sub_explicit(w->parkers, 1, memory_order_relaxed);
 }
 
+/* Relaxed, all: counts for people; of two that note at once one may be lost. */
+void handoff__note_park(struct handoff__statistics *statistics, bool first)
+{
+	if (first)
+		atomic_fetch_add_explicit(&statistics->contended, 1,
+		    memory_order_relaxed);
+	atomic_fetch_add_explicit(&statistics->parks, 1, memory_order_relaxed);
+}
+
+void handoff__note_longest(struct handoff__statistics *statistics,
+    const struct handoff__wait *w)
+{
+	uint64_t us = w->since ? (handoff__clock() - w->since) / US : 0;
+	uint32_t noted = us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+
+	if (atomic_load_explicit(&statistics->longest, memory_order_relaxed) <
+	    noted)
+		atomic_store_explicit(&statistics->longest, noted,
+		    memory_order_relaxed);
+}
+
 void handoff__nap(uint64_t ns)
 {
 	static _Atomic uint32_t nothing;
-	struct handoff__place place = { 0, (uint64_t)(uintptr_t)&nothing,
-		&nothing };
+	struct handoff__place place = { .key = (uint64_t)(uintptr_t)&nothing,
+		.word = &nothing };
 
 	handoff__park(&place, 0, handoff_after(ns));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The one way to wait.  A primitive keeps its own loop, and asks here what to
- * do between two looks at its words:
+ * How long to spin, and how to park: what the loop of waiting (site.c, and the
+ * condition's own) asks between two looks.
  *
  *	handoff__wait_begin(&w, &object->head, deadline, owned);
  *	while (!(content = look(object))) {
@@ -25,6 +25,7 @@ struct handoff__wait {
 	uint64_t spin_until; /* 0: the clock has not been asked yet */
 	uint64_t slice;      /* ns; of the next park */
 	uint64_t longest;    /* ns; what slices grow to */
+	uint64_t since;      /* when it first parked */
 	uint32_t limit;      /* ns of spinning or yielding */
 	uint32_t looks;
 	unsigned policy;
@@ -66,7 +67,17 @@ void handoff__wait_learn(struct handoff__self *self, bool at_once);
 enum handoff__woken handoff__wait_park(struct handoff__wait *w,
     const struct handoff__place *place, uint32_t expected);
 
+/* The same at several places. */
+enum handoff__woken handoff__wait_park_any(struct handoff__wait *w,
+    const struct handoff__place *places, const uint32_t *expected, unsigned n);
+
 void handoff__wait_end(struct handoff__wait *w);
+
+/* For people to read, in the object: that one parks, for the first time in its
+ * wait or again; and in the end how long it was parked in all. */
+void handoff__note_park(struct handoff__statistics *statistics, bool first);
+void handoff__note_longest(struct handoff__statistics *statistics,
+    const struct handoff__wait *w);
 
 /* Sleeps for about that long. */
 void handoff__nap(uint64_t ns);

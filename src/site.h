@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What is waited for, as the one loop of waiting sees it.  A primitive says how
+ * to look, how to mark and, where somebody might die, how to ask after that;
+ * the loop decides when: look - spin - mark - park - look again.
+ */
+#ifndef HANDOFF_SITE_H
+#define HANDOFF_SITE_H
+
+#include "wait.h"
+
+struct handoff__site {
+	/* 0: content, and what there was to take has been taken; EBUSY: not
+	 * yet, and `seen` says what was seen; else what the wait ends with. */
+	int (*look)(struct handoff__site *x);
+	/* Leaves word that somebody parks on `expected`: true.  False: what
+	 * was seen has changed.  Also called before giving up at a deadline,
+	 * by one that has parked: whoever woke it took the mark away. */
+	bool (*mark)(struct handoff__site *x);
+	/* Has somebody died who was to end this?  EBUSY: no.  NULL: nobody
+	 * could.  Asked before the first park and at the end of slices. */
+	int (*dead)(struct handoff__site *x);
+	/* Leaves without having been content, and passes on a wake that was
+	 * not for it alone.  For handoff_wait_any. */
+	void (*pass)(struct handoff__site *x);
+
+	void *object;           /* begins with a struct handoff__head */
+	_Atomic uint32_t *last; /* who << 16 | CPU + 1, of the partner */
+	struct handoff__statistics *statistics;
+	const volatile void *line; /* to be written to; NULL: only looked at */
+	struct handoff__place place;
+	uint32_t expected;
+
+	/* The loop's. */
+	struct handoff__self *self;
+	struct handoff__wait w;
+	bool waited; /* has parked */
+	enum handoff__woken woken;
+
+	/* The primitive's own. */
+	uint32_t seen;
+	uint32_t marked;
+	bool is_marked;
+	uint64_t value;
+};
+
+/* Waits: what look or dead answered, or ETIMEDOUT; ENOMEM or EAGAIN if this
+ * thread could not be set up. */
+int handoff__wait_for(struct handoff__site *x, uint64_t deadline);
+
+/* The CPU on which another thread was last seen at an object, plus 1; 0: not
+ * known.  `last` is what it left there, or what we did. */
+unsigned handoff__partner(struct handoff__self *self, uint64_t id,
+    uint32_t last);
+
+/* What this thread leaves for the others. */
+static inline uint32_t handoff__stamp(const struct handoff__self *self)
+{
+	return (uint32_t)self->who << 16 |
+	    (handoff__self_cpu(self) & HANDOFF__CPU);
+}
+
+/* The same for one that may not be set up yet, as in a signal handler. */
+static inline uint32_t handoff__stamp_of(const struct handoff__self *self)
+{
+	return self ? handoff__stamp(self) : handoff__cpu() & HANDOFF__CPU;
+}
+
+#endif
