@@ -541,7 +541,8 @@ HANDOFF_API int handoff_event_reset(handoff_event *event);
  *                   readers from handoff_rwlock_consistent() on
  *   ENOTRECOVERABLE someone unlocked it after EOWNERDEAD without
  *                   handoff_rwlock_consistent(); nobody will ever hold it
- *   EDEADLK         the calling thread holds it, and would wait for itself
+ *   EDEADLK         the calling thread holds it, and would wait for itself; a
+ *                   try is EBUSY
  *   ENOMEM          no memory to note what the thread holds
  *   EAGAIN          too many readers or read locks; or a child of fork() could
  *                   not get an identity of its own
@@ -751,8 +752,8 @@ HANDOFF_API int handoff_word64_wake_fenced(handoff_word64 *word, uint32_t n);
 /* ---- Baton ------------------------------------------------------------- */
 
 /*
- * Whose turn it is, among up to 64 parties, each of them a process: the
- * handoff itself.  Party 0 has the first turn.  A party becomes the process
+ * Whose turn it is, among up to 64 parties, each of them a process (which may
+ * be several of them): the handoff itself.  Party 0 has the first turn.  A party becomes the process
  * that first waits for its turn; a turn may be passed to a party that has not
  * come yet.
  *
@@ -808,7 +809,8 @@ HANDOFF_API int handoff_baton_wait_until(handoff_baton *baton, uint32_t me,
 
 /* Passes the turn of party `me` to party `to` and waits for it to come back.
  * Results: above, and EPERM as for passing.  After ETIMEDOUT the turn has been
- * passed. */
+ * passed.  A process that becomes party `me` by this call, in place of one that
+ * ended in its turn, gets EOWNERDEAD and has not passed it. */
 HANDOFF_API int handoff_baton_switch(handoff_baton *baton, uint32_t me,
     uint32_t to);
 HANDOFF_API int handoff_baton_switch_until(handoff_baton *baton, uint32_t me,
@@ -830,8 +832,9 @@ struct handoff_item {
 
 /*
  * Waits until one of the items is ready, and takes that one alone: one from a
- * semaphore, an event that resets automatically; *which is its index.  Of
- * several that are ready none is passed over for ever.
+ * semaphore, an event that resets automatically; *which, unless `which` is
+ * NULL, is its index.  Of several that are ready none is passed over for ever.
+ * It waits as the first item's attributes say.
  *   EINVAL          no items or too many, or one that cannot be waited for
  *   ETIMEDOUT       the deadline passed first
  *   ENOMEM, EAGAIN  as for locking a mutex

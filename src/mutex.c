@@ -29,11 +29,11 @@
  *   starved   0, ASKED, or since when in ms the word has been RESERVED
  *   A waiter that comes back from a park and finds the mutex held, more than a
  *   millisecond after its first park, asks for its turn.  The next unlock finds
- *   that and reserves the mutex for those who have parked; whoever of them gets
- *   it takes the asking back, and others ask again.  Who comes anew and finds
- *   RESERVED parks for a millisecond at the most, after which it has parked
- *   too; a try may take what has been reserved for longer.  So one that asked
- *   and died costs a millisecond, once.
+ *   that and reserves the mutex for those who have parked.  Whoever of them gets
+ *   it, or gives up, takes the asking back, and others ask again.  Who comes
+ *   anew and finds RESERVED parks for a millisecond at the most, after which it
+ *   has parked too; a try may take what has been reserved for longer.  So one
+ *   that asked and died costs a millisecond, once.
  *
  * INVARIANTS
  *   Only an owner frees; only a recoverer's own compare-and-swap sets DEAD.
@@ -277,7 +277,14 @@ int handoff__mutex_lock(struct handoff__mutex *mutex, bool parked,
 
 	if (e == 0)
 		e = handoff__self_grow(handoff__self_pointer);
-	return e == 0 ? handoff__wait_for(&x, deadline) : e;
+	if (e != 0)
+		return e;
+	e = handoff__wait_for(&x, deadline);
+	/* Relaxed: if it was another's asking, that one asks again. */
+	if (e == ETIMEDOUT && x.w.parked)
+		atomic_store_explicit(&mutex->starved, NOBODY,
+		    memory_order_relaxed);
+	return e;
 }
 
 /* Locks a recursive mutex once more: EDEADLK if this thread does not hold it,

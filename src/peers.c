@@ -64,12 +64,14 @@ void handoff__peers_leave(struct handoff__open *open)
 {
 	struct handoff__peer *peers = open->header->peers;
 
-	for (unsigned i = 0; i < HANDOFF__PEERS; i++) {
-		uint32_t token = open->token;
-
-		if (atomic_compare_exchange_strong(&peers[i].token, &token, 0))
+	for (unsigned i = 0; i < HANDOFF__PEERS; i++)
+		if (atomic_load(&peers[i].token) == open->token) {
+			peers[i].pid = 0;
+			peers[i].opened = 0;
+			memset(peers[i].name, 0, sizeof peers[i].name);
+			atomic_store(&peers[i].token, 0);
 			return;
-	}
+		}
 }
 
 /* ---- Reading ----------------------------------------------------------- */
