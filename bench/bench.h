@@ -26,6 +26,7 @@ extern const char *bench_path; /* argv[0] of the program */
 /* The parts of the program; argv[0] is the name of the part. */
 int pingpong_main(int argc, char **argv);
 int costs_main(int argc, char **argv);
+int fairness_main(int argc, char **argv);
 
 /* One of the two processes of a trial: 0 calls, 1 is its partner. */
 int part_main(int part);

@@ -21,6 +21,7 @@ static const struct {
 } commands[] = {
 	{ "pingpong", pingpong_main, "round trips between two processes" },
 	{ "costs", costs_main, "operations that nobody contends" },
+	{ "fairness", fairness_main, "two processes contend for a lock" },
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

@@ -13,6 +13,7 @@
 #include "options.h"
 
 #define DEFAULT_TRIAL_NS 100000000u
+#define DEFAULT_FAIRNESS_NS 1000000000u
 #define ROUNDS_TRIAL_NS 2000000000u /* at most, where rounds are counted */
 #define MAX_ROUNDS 1000000000000u
 #define MAX_TRIALS 1000u
@@ -88,6 +89,63 @@ static bool trials(unsigned *trials, const char *text)
 	return true;
 }
 
+/* Hands each word of a comma list to `add`; reports the first wrong one. */
+static int list(void *options, char *text, const char *wrong,
+    bool (*add)(void *options, const char *word))
+{
+	char *word;
+
+	while ((word = strsep(&text, ",")) != NULL)
+		if (!add(options, word))
+			return options_wrong(wrong, word);
+	return 0;
+}
+
+/* An option that getopt_long() did not take. */
+static int refused(int argc, char **argv, int c)
+{
+	const char *what = "not an option, or not one with a value";
+
+	if (c == ':')
+		what = "this option needs a value";
+	return options_wrong(what, optind <= argc ? argv[optind - 1] : "");
+}
+
+struct command {
+	const struct option *longs;
+	void (*help)(void);
+	/* Takes an option; returns 0, or BENCH_USAGE after a message. */
+	int (*take)(void *options, int c, char *value);
+};
+
+static bool parse(const struct command *command, void *options, int argc,
+    char **argv, int *status)
+{
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":", command->longs, NULL)) != -1) {
+		if (c == OPTION_HELP) {
+			command->help();
+			*status = BENCH_OK;
+			return false;
+		}
+		if (c == '?' || c == ':')
+			*status = refused(argc, argv, c);
+		else
+			*status = command->take(options, c, optarg);
+		if (*status != 0)
+			return false;
+	}
+	if (optind < argc) {
+		*status = options_wrong("not an option", argv[optind]);
+		return false;
+	}
+	return true;
+}
+
+/* ---- pingpong ---------------------------------------------------------- */
+
 static void add_via(struct pingpong_options *o, const struct via *via)
 {
 	size_t i;
@@ -100,8 +158,9 @@ static void add_via(struct pingpong_options *o, const struct via *via)
 }
 
 /* Adds the vias that a word of the list means: one, a group, or all. */
-static bool add_vias(struct pingpong_options *o, const char *word)
+static bool add_vias(void *options, const char *word)
 {
+	struct pingpong_options *o = options;
 	const struct via *via;
 	bool found = false;
 	size_t i;
@@ -117,8 +176,9 @@ static bool add_vias(struct pingpong_options *o, const char *word)
 	return found;
 }
 
-static bool add_place(struct pingpong_options *o, const char *word)
+static bool add_place(void *options, const char *word)
 {
+	struct pingpong_options *o = options;
 	enum place place = place_find(word);
 	size_t i;
 
@@ -129,18 +189,6 @@ static bool add_place(struct pingpong_options *o, const char *word)
 			return true;
 	o->places[o->place_count++] = place;
 	return true;
-}
-
-/* Hands each word of a comma list to `add`; reports the first wrong one. */
-static int list(struct pingpong_options *o, char *text, const char *wrong,
-    bool (*add)(struct pingpong_options *, const char *))
-{
-	char *word;
-
-	while ((word = strsep(&text, ",")) != NULL)
-		if (!add(o, word))
-			return options_wrong(wrong, word);
-	return 0;
 }
 
 static const struct option pingpong_longs[] = {
@@ -190,18 +238,9 @@ static void help_pingpong(void)
 	help_vias();
 }
 
-/* An option that getopt_long() did not take. */
-static int refused(int argc, char **argv, int c)
+static int pingpong_option(void *options, int c, char *value)
 {
-	const char *what = "not an option, or not one with a value";
-
-	if (c == ':')
-		what = "this option needs a value";
-	return options_wrong(what, optind <= argc ? argv[optind - 1] : "");
-}
-
-static int pingpong_option(struct pingpong_options *o, int c, char *value)
-{
+	struct pingpong_options *o = options;
 	uint64_t n;
 
 	switch (c) {
@@ -250,29 +289,17 @@ static void pingpong_defaults(struct pingpong_options *o)
 bool options_pingpong(struct pingpong_options *o, int argc, char **argv,
     int *status)
 {
-	int c;
+	static const struct command command = {
+		.longs = pingpong_longs,
+		.help = help_pingpong,
+		.take = pingpong_option,
+	};
 
 	memset(o, 0, sizeof(*o));
 	o->rounds = UINT64_MAX;
 	o->trials = 5;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", pingpong_longs, NULL)) != -1) {
-		if (c == OPTION_HELP) {
-			help_pingpong();
-			*status = BENCH_OK;
-			return false;
-		}
-		if (c == '?' || c == ':')
-			*status = refused(argc, argv, c);
-		else
-			*status = pingpong_option(o, c, optarg);
-		if (*status != 0)
-			return false;
-	}
-	if (optind < argc) {
-		*status = options_wrong("not an option", argv[optind]);
+	if (!parse(&command, o, argc, argv, status))
 		return false;
-	}
 	pingpong_defaults(o);
 	return true;
 }
@@ -295,8 +322,10 @@ static void help_costs(void)
 	       "  --help\n");
 }
 
-static int costs_option(struct costs_options *o, int c, const char *value)
+static int costs_option(void *options, int c, char *value)
 {
+	struct costs_options *o = options;
+
 	if (c == OPTION_TRIALS) {
 		if (!trials(&o->trials, value))
 			return options_wrong("not a number of trials", value);
@@ -308,27 +337,93 @@ static int costs_option(struct costs_options *o, int c, const char *value)
 
 bool options_costs(struct costs_options *o, int argc, char **argv, int *status)
 {
-	int c;
+	static const struct command command = {
+		.longs = costs_longs,
+		.help = help_costs,
+		.take = costs_option,
+	};
 
 	memset(o, 0, sizeof(*o));
 	o->trials = 9;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", costs_longs, NULL)) != -1) {
-		if (c == OPTION_HELP) {
-			help_costs();
-			*status = BENCH_OK;
-			return false;
-		}
-		if (c == '?' || c == ':')
-			*status = refused(argc, argv, c);
-		else
-			*status = costs_option(o, c, optarg);
-		if (*status != 0)
-			return false;
-	}
-	if (optind < argc) {
-		*status = options_wrong("not an option", argv[optind]);
+	return parse(&command, o, argc, argv, status);
+}
+
+/* ---- fairness ---------------------------------------------------------- */
+
+static const struct option fairness_longs[] = {
+	{ "via", required_argument, NULL, OPTION_VIA },
+	{ "time", required_argument, NULL, OPTION_TIME },
+	{ "format", required_argument, NULL, OPTION_FORMAT },
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+static void help_fairness(void)
+{
+	int via;
+
+	printf("usage: " BENCH_TOOL " fairness [option ...]\n"
+	       "Two processes lock and unlock one lock in tight loops.\n\n"
+	       "  --via=LIST      of locks; default all of these:\n"
+	       "                 ");
+	for (via = 0; via < FAIRNESS_VIAS; via++)
+		printf(" %s", fairness_name((enum fairness_via)via));
+	printf("\n"
+	       "  --time=SECONDS  for each lock; default 1\n"
+	       "  --format=WORD   table (default), json\n"
+	       "  --help\n");
+}
+
+static bool add_lock(void *options, const char *word)
+{
+	struct fairness_options *o = options;
+	enum fairness_via via = fairness_find(word);
+	size_t i;
+
+	if (via == FAIRNESS_VIAS)
 		return false;
+	for (i = 0; i < o->via_count; i++)
+		if (o->vias[i] == via)
+			return true;
+	o->vias[o->via_count++] = via;
+	return true;
+}
+
+static int fairness_option(void *options, int c, char *value)
+{
+	struct fairness_options *o = options;
+
+	switch (c) {
+	case OPTION_VIA:
+		return list(o, value, "no such via", add_lock);
+	case OPTION_TIME:
+		if (!seconds(&o->ns, value))
+			return options_wrong("not a time in seconds", value);
+		return 0;
+	default:
+		if (!format(&o->format, value, false))
+			return options_wrong("not a format", value);
+		return 0;
 	}
+}
+
+bool options_fairness(struct fairness_options *o, int argc, char **argv,
+    int *status)
+{
+	static const struct command command = {
+		.longs = fairness_longs,
+		.help = help_fairness,
+		.take = fairness_option,
+	};
+	int via;
+
+	memset(o, 0, sizeof(*o));
+	o->ns = DEFAULT_FAIRNESS_NS;
+	if (!parse(&command, o, argc, argv, status))
+		return false;
+	if (o->via_count > 0)
+		return true;
+	for (via = 0; via < FAIRNESS_VIAS; via++)
+		o->vias[o->via_count++] = (enum fairness_via)via;
 	return true;
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "bench.h"
+#include "fairness.h"
 #include "place.h"
 #include "via.h"
 
@@ -31,10 +32,19 @@ struct costs_options {
 	enum bench_format format;
 };
 
+struct fairness_options {
+	enum fairness_via vias[FAIRNESS_VIAS]; /* none of them twice */
+	size_t via_count;
+	uint64_t ns; /* of each */
+	enum bench_format format;
+};
+
 /* These return true to go on; else the program is to end with *status. */
 bool options_pingpong(struct pingpong_options *o, int argc, char **argv,
     int *status);
 bool options_costs(struct costs_options *o, int argc, char **argv, int *status);
+bool options_fairness(struct fairness_options *o, int argc, char **argv,
+    int *status);
 
 /* Says on stderr what is wrong and returns BENCH_USAGE. */
 int options_wrong(const char *what, const char *value);

@@ -22,6 +22,9 @@ const struct via *via_at(size_t index)
 	if (index < via_ours_count)
 		return &via_ours[index];
 	index -= via_ours_count;
+	if (index < via_direct_count)
+		return &via_direct[index];
+	index -= via_direct_count;
 	if (index < via_floors_count)
 		return &via_floors[index];
 	index -= via_floors_count;

@@ -53,8 +53,9 @@ struct via {
 	void (*unlink)(const char *base);
 };
 
-extern const struct via via_ours[], via_floors[], via_peers[];
-extern const size_t via_ours_count, via_floors_count, via_peers_count;
+extern const struct via via_ours[], via_direct[], via_floors[], via_peers[];
+extern const size_t via_ours_count, via_direct_count, via_floors_count,
+    via_peers_count;
 
 /* All of them, counted from 0; NULL behind the last. */
 const struct via *via_at(size_t index);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The library under test: a mutex, a condition and a turn that they protect.
+ * The library's mutex and condition, and a turn that they protect.
  *
  *	named-cond  each of the three is a named segment of its own
  *	cond        the three are one structure in one named segment
@@ -8,14 +8,11 @@
  * Signals are given with the mutex held; the wait that follows lets go of it.
  */
 #define _GNU_SOURCE 1
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <errno.h>
 
-#include <handoff.h>
-
-#include "bench.h"
-#include "via.h"
+#include "via_ours.h"
 
 #define KIND_TURN 0x6e727574u
 #define KIND_PAIR 0x72696170u
@@ -32,19 +29,57 @@ struct ours {
 	int *turn; /* under the lock */
 };
 
-typedef char name_buffer[BENCH_NAME_MAX + 16];
+/* ---- for all of the library's vias ------------------------------------- */
 
-static const char *name_of(name_buffer name, const char *base,
+#define SEGMENT "all"
+
+const char *ours_name(ours_name_buffer name, const char *base,
     const char *suffix)
 {
-	snprintf(name, sizeof(name_buffer), "%s.%s", base, suffix);
+	snprintf(name, sizeof(ours_name_buffer), "%s.%s", base, suffix);
 	return name;
 }
 
-static unsigned open_flags(const struct via_side *side)
+unsigned ours_flags(const struct via_side *side)
 {
 	return side->part == 0 ? HANDOFF_CREATE | HANDOFF_EXCLUSIVE : 0;
 }
+
+static int segment_open(void **memory, const struct via_side *side,
+    const char *suffix, const struct handoff_segment_options *options)
+{
+	handoff_segment *segment;
+	ours_name_buffer name;
+	int e;
+
+	e = handoff_segment_open(&segment, ours_name(name, side->base, suffix),
+	    ours_flags(side), 0600, options);
+	if (e == 0)
+		*memory = handoff_segment_memory(segment);
+	return e;
+}
+
+int ours_segment_open(void **memory, const struct via_side *side, size_t bytes,
+    uint32_t kind, int (*init)(void *memory, size_t bytes, void *arg))
+{
+	const struct handoff_segment_options options = {
+		.size = sizeof(options),
+		.bytes = bytes,
+		.kind = kind,
+		.init = init,
+	};
+
+	return segment_open(memory, side, SEGMENT, &options);
+}
+
+void ours_segment_unlink(const char *base)
+{
+	ours_name_buffer name;
+
+	handoff_unlink(ours_name(name, base, SEGMENT));
+}
+
+/* ---- opening ----------------------------------------------------------- */
 
 static struct ours *ours_new(struct via_side *side)
 {
@@ -60,23 +95,22 @@ static int named_open(struct via_side *side)
 		.kind = KIND_TURN,
 	};
 	struct ours *o = ours_new(side);
-	unsigned flags = open_flags(side);
-	handoff_segment *segment;
-	name_buffer name;
+	unsigned flags = ours_flags(side);
+	ours_name_buffer name;
+	void *memory;
 	int e;
 
 	if (!o)
 		return ENOMEM;
-	e = handoff_mutex_open(&o->lock, name_of(name, side->base, "lock"),
+	e = handoff_mutex_open(&o->lock, ours_name(name, side->base, "lock"),
 	    flags, 0600, NULL);
 	if (e == 0)
 		e = handoff_cond_open(&o->changed,
-		    name_of(name, side->base, "changed"), flags, 0600, NULL);
+		    ours_name(name, side->base, "changed"), flags, 0600, NULL);
 	if (e == 0)
-		e = handoff_segment_open(&segment,
-		    name_of(name, side->base, "turn"), flags, 0600, &options);
+		e = segment_open(&memory, side, "turn", &options);
 	if (e == 0)
-		o->turn = handoff_segment_memory(segment);
+		o->turn = memory;
 	return e;
 }
 
@@ -92,11 +126,11 @@ static void named_close(struct via_side *side)
 
 static void named_unlink(const char *base)
 {
-	name_buffer name;
+	ours_name_buffer name;
 
-	handoff_unlink(name_of(name, base, "lock"));
-	handoff_unlink(name_of(name, base, "changed"));
-	handoff_unlink(name_of(name, base, "turn"));
+	handoff_unlink(ours_name(name, base, "lock"));
+	handoff_unlink(ours_name(name, base, "changed"));
+	handoff_unlink(ours_name(name, base, "turn"));
 }
 
 static int pair_init(void *memory, size_t bytes, void *arg)
@@ -111,25 +145,18 @@ static int pair_init(void *memory, size_t bytes, void *arg)
 
 static int pair_open(struct via_side *side)
 {
-	const struct handoff_segment_options options = {
-		.size = sizeof(options),
-		.bytes = sizeof(struct pair),
-		.kind = KIND_PAIR,
-		.init = pair_init,
-	};
 	struct ours *o = ours_new(side);
-	handoff_segment *segment;
 	struct pair *pair;
-	name_buffer name;
+	void *memory;
 	int e;
 
 	if (!o)
 		return ENOMEM;
-	e = handoff_segment_open(&segment, name_of(name, side->base, "pair"),
-	    open_flags(side), 0600, &options);
+	e = ours_segment_open(&memory, side, sizeof(*pair), KIND_PAIR,
+	    pair_init);
 	if (e != 0)
 		return e;
-	pair = handoff_segment_memory(segment);
+	pair = memory;
 	o->lock = &pair->lock;
 	o->changed = &pair->changed;
 	o->turn = &pair->turn;
@@ -144,12 +171,7 @@ static void pair_close(struct via_side *side)
 	free(o);
 }
 
-static void pair_unlink(const char *base)
-{
-	name_buffer name;
-
-	handoff_unlink(name_of(name, base, "pair"));
-}
+/* ---- taking turns ------------------------------------------------------ */
 
 static int ours_begin(struct via_side *side)
 {
@@ -229,7 +251,7 @@ const struct via via_ours[] = {
 	    .call = ours_call,
 	    .serve = ours_serve,
 	    .close = pair_close,
-	    .unlink = pair_unlink,
+	    .unlink = ours_segment_unlink,
 	},
 };
 const size_t via_ours_count = sizeof(via_ours) / sizeof(via_ours[0]);

@@ -5,7 +5,9 @@
  * MODELLED
  *   P processes of one thread each, with the tokens 1 to P.  Each locks ROUNDS
  *   times, the first one FIRST times: look, recover, mark, park, look again;
- *   at its deadline it gives up.  The lock is given back by unlock, or its
+ *   at its deadline it gives up.  One that has waited may ask for its turn
+ *   (starved), and the next unlock leaves RESERVED, which one that has not
+ *   waited leaves alone for a while.  The lock is given back by unlock, or its
  *   thread ends with it (GONE).  Who was told EOWNERDEAD calls consistent or
  *   not.  A process may leave between two locks; then the next one draws the
  *   same token.  It may be killed after any step.
@@ -29,13 +31,18 @@
  *   ENDS       threads that end while they hold it
  *   LEAVES     processes that leave, and another comes with the same token
  *   DEADLINES  processes, from the first, that have a deadline
+ *   ASKS       how often one that has parked asks for its turn
  *   SLICES     1: a slice ends when an owner has died; 2: and when the word
  *              has changed without a wake; 3: at any time, and parks return
- *              for no reason.  Without it no slice ends.
+ *              for no reason.  Without it no slice ends.  The while for which
+ *              RESERVED is left alone always does, at any time.
  *
  * PROPERTIES
  *   One holder at a time; a living one is never robbed (acquire).
  *   Each death of an owner is told once, to the next owner (acquire, init).
+ *   What has become DEAD is never held again (acquire).
+ *   Of two, who has left RESERVED does not get it before the other, unless
+ *   the while has passed, or its deadline (take_reserved).
  *   After the exchange in unlock the mutex is not touched: whoever has used it
  *   last destroys it (TOUCH).
  *   No wake is lost: nobody stays parked (end states).  Without deaths this
@@ -51,6 +58,10 @@
  *   NOBYTE         recovery looks at the byte without taking it
  *   LOSTMARK       recovery drops WAITERS
  *   TOUCHAFTER     unlock looks at the word after its exchange
+ *   NOWHILE        one that has not waited leaves RESERVED alone for ever
+ *   ANYONE         RESERVED is taken by one that has not waited
+ *   RESERVEDEAD    unlock to DEAD leaves RESERVED if it was asked to
+ *   RESERVEDOWNER  recovery asks for the life byte of RESERVED
  */
 #ifndef P
 #define P 2
@@ -79,11 +90,15 @@
 #ifndef DEADLINES
 #define DEADLINES 0
 #endif
+#ifndef ASKS
+#define ASKS 0
+#endif
 #ifndef SLICES
 #define SLICES 0
 #endif
 
 #define OWNER(x) ((x) & 7)
+#define RESERVED 6
 #define GONE 7
 #define DEAD 8
 #define WAITERS 16
@@ -99,18 +114,37 @@
 #else
 #define KEPT WAITERS
 #endif
+#ifdef ANYONE
+#define MAY_TAKE true
+#else
+#define MAY_TAKE waited
+#endif
+#ifdef NOWHILE
+#define WHILE false
+#else
+#define WHILE (OWNER(v) == RESERVED)
+#endif
+#ifdef RESERVEDOWNER
+#define HAS_OWNER true
+#else
+#define HAS_OWNER (OWNER(v) != RESERVED)
+#endif
 
 byte word;
-bit taken[P + 1];	/* the life bytes, by token */
+bit starved;		/* one that has waited asks for its turn */
+bit taken[GONE];	/* the life bytes, by token */
 bit asleep[P];		/* parked on the word */
 byte kills = KILLS;	/* how often each may yet happen */
 byte ownerkills = OWNERKILLS;
 byte ends = ENDS;
 byte leaves = LEAVES;
+byte asks = ASKS;
 
 /* Of the model alone. */
 byte holder;		/* its token, while it lives */
 bit owed;		/* an owner has died, and nobody has been told */
+bit lost;		/* it is not recoverable */
+byte reserver;		/* who has left RESERVED */
 byte users = P;		/* how many will yet touch the mutex */
 bit destroyed;
 
@@ -119,7 +153,7 @@ bit destroyed;
 
 /* What the end of a slice can find, for one that is parked on v. */
 #define ORPHANED \
-	(OWNER(word) != 0 && OWNER(word) != GONE && !taken[OWNER(word)])
+	(OWNER(word) != 0 && OWNER(word) < RESERVED && !taken[OWNER(word)])
 #define FINDS \
 	(SLICES > 2 || (SLICES > 1 && word != v) || (SLICES > 0 && ORPHANED))
 
@@ -152,10 +186,17 @@ inline unpark_all() {
 
 /* The word has just become ours; told: with EOWNERDEAD. */
 inline acquire(told) {
-	assert(holder == 0);
+	assert(holder == 0 && !lost);
 	assert(owed == told);
 	owed = 0;
 	holder = TOKEN
+}
+
+inline take_reserved() {
+	assert(P > 2 || reserver != TOKEN || passed || late);
+	reserver = 0;
+	word = TOKEN | (v & WAITERS) | WAITED;
+	acquire(0)
 }
 
 /* The owner is no more. */
@@ -180,6 +221,8 @@ proctype process(byte me) {
 	byte asked;	/* the token whose life byte we have taken */
 	byte rounds = (me == 0 -> FIRST : ROUNDS);
 	bit waited, late;
+	bit reserves;
+	bit passed;	/* the while for which it leaves RESERVED alone */
 
 look:
 	atomic {
@@ -199,6 +242,10 @@ look:
 			acquire(1);
 			DIE;
 			goto held
+		:: OWNER(v) == RESERVED && MAY_TAKE ->
+			take_reserved();
+			DIE;
+			goto held
 		:: else
 		fi;
 		if
@@ -211,11 +258,24 @@ look:
 			goto left
 #endif
 		:: waited && !(late && v & WAITERS) -> goto mark
-		:: !waited -> goto recover
+		:: !waited && HAS_OWNER -> goto recover
+		:: !waited && !HAS_OWNER -> goto mark
 		fi
 	}
 
 mark:
+#if ASKS > 0
+	if
+	:: true
+	:: atomic {
+		waited && asks > 0 && OWNER(v) != RESERVED ->
+		TOUCH;
+		asks--;
+		starved = 1;
+		DIE
+	}
+	fi;
+#endif
 	atomic {
 		TOUCH;
 		if
@@ -244,7 +304,11 @@ mark:
 	atomic {
 		if
 		:: !asleep[me]
-		:: asleep[me] && FINDS -> asleep[me] = 0; goto recover
+		:: asleep[me] && FINDS && HAS_OWNER ->
+			asleep[me] = 0;
+			goto recover
+		:: asleep[me] && WHILE -> asleep[me] = 0; passed = 1
+		:: asleep[me] && FINDS && !HAS_OWNER -> asleep[me] = 0
 		:: asleep[me] && SLICES > 2 -> asleep[me] = 0
 		:: asleep[me] && me < DEADLINES -> asleep[me] = 0; late = 1
 		:: kills > 0 -> asleep[me] = 0; kills--; goto dead
@@ -298,6 +362,17 @@ recover:
 	}
 
 held:
+#if ASKS > 0
+	if
+	:: !waited
+	:: atomic {
+		waited ->
+		TOUCH;
+		starved = 0;
+		DIE
+	}
+	fi;
+#endif
 	if
 	:: atomic {
 		word & DEAD ->				/* consistent */
@@ -315,9 +390,23 @@ held:
 	if
 	:: atomic {
 		true ->					/* unlock */
+#if ASKS > 0
+		TOUCH;
+#ifdef RESERVEDEAD
+		reserves = starved && word & WAITERS;
+#else
+		reserves = starved && word & WAITERS && !(word & DEAD);
+#endif
+		starved = starved && !reserves;
+		DIE
+	}
+	atomic {
+#endif
 		TOUCH;
 		v = word;
-		word = v & DEAD;
+		word = (reserves -> RESERVED : v & DEAD);
+		reserver = (reserves -> TOKEN : 0);
+		lost = v & DEAD && 1;
 		holder = 0;
 		leave();
 		DIE
@@ -357,6 +446,8 @@ left:
 		v = 0;
 		waited = 0;
 		late = 0;
+		passed = 0;
+		reserves = 0;
 		if
 		:: rounds > 0 && leaves == 0 -> goto look
 		:: rounds > 0 && leaves > 0
@@ -391,6 +482,8 @@ dead:
 		rounds = 0;
 		waited = 0;
 		late = 0;
+		passed = 0;
+		reserves = 0;
 		v = 0
 	}
 out:
@@ -417,5 +510,5 @@ init {
 	/* When all has come to rest: a death that nobody has been told of is
 	 * still there to be found. */
 	timeout;
-	assert(owed == (OWNER(word) != 0))
+	assert(owed == (OWNER(word) != 0 && OWNER(word) != RESERVED))
 }

@@ -168,16 +168,14 @@ static int dead(struct handoff__site *x)
 }
 
 /* Comes: 0: all have; EBUSY: wait; EOWNERDEAD. */
-static int arrive(struct handoff__barrier *b, const struct handoff__self *self,
+static int arrive(struct handoff__barrier *b, struct handoff__self *self,
     uint64_t *began)
 {
 	struct handoff__place place = place_of(b);
 	uint64_t v = atomic_load(&b->state);
 	uint64_t next;
 
-	/* Relaxed: a hint. */
-	atomic_store_explicit(&b->last, handoff__stamp(self),
-	    memory_order_relaxed);
+	handoff__replace_stamp(&b->last, b->head.id, self);
 	do {
 		if (v & BROKEN)
 			return EOWNERDEAD;

@@ -251,7 +251,7 @@ int handoff_baton_trywait(handoff_baton *baton, uint32_t me)
 /* EPERM: it is not the turn of this process; `from`: of this party of it. */
 static int pass(struct handoff__baton *b, const uint32_t *from, uint32_t to)
 {
-	const struct handoff__self *self = handoff__self_known();
+	struct handoff__self *self = handoff__self_known();
 	struct handoff__place place;
 	uint64_t v;
 
@@ -267,9 +267,7 @@ static int pass(struct handoff__baton *b, const uint32_t *from, uint32_t to)
 	        self->token ||
 	    (from && turn(v) != *from))
 		return EPERM;
-	/* Relaxed: a hint. */
-	atomic_store_explicit(&b->last, handoff__stamp(self),
-	    memory_order_relaxed);
+	handoff__replace_stamp(&b->last, b->head.id, self);
 	do {
 		if (atomic_load_explicit(&b->tokens[turn(v)],
 		        memory_order_relaxed) != self->token ||

@@ -348,10 +348,9 @@ void handoff__rwlock_gone(struct handoff__rwlock *rw, unsigned slot)
 
 /* ---- Writing ----------------------------------------------------------- */
 
-/* Sets WANT in the slot x->seen; 0: nobody reads there. */
-static int look(struct handoff__site *x)
+/* Sets WANT in a slot: WANT|0: nobody reads there. */
+static uint32_t want(_Atomic uint32_t *readers)
 {
-	_Atomic uint32_t *readers = readers_of(x->object, x->marked);
 	uint32_t v = atomic_load(readers);
 
 	/* Pairs with the reader's step, which comes before it and is seen, or
@@ -361,8 +360,14 @@ static int look(struct handoff__site *x)
 		if (atomic_compare_exchange_weak(readers, &v, v | WANT))
 			v |= WANT;
 	}
-	x->expected = v;
-	return v == WANT ? 0 : EBUSY;
+	return v;
+}
+
+/* In slot x->marked. */
+static int look(struct handoff__site *x)
+{
+	x->expected = want(readers_of(x->object, x->marked));
+	return x->expected == WANT ? 0 : EBUSY;
 }
 
 /* WANT is there already. */
@@ -395,42 +400,46 @@ static void readmit(struct handoff__rwlock *rw)
 		atomic_fetch_and(readers_of(rw, i), ~WANT);
 }
 
+/* With the mutex held: waits until nobody reads in that slot, and nobody can. */
+static int empty(struct handoff__rwlock *rw, unsigned slot, uint64_t deadline)
+{
+	struct handoff__site x = { .look = look,
+		.mark = mark,
+		.object = rw,
+		.last = &rw->lock.last,
+		.statistics = &rw->lock.statistics,
+		.place = place_of(rw, slot),
+		.marked = slot };
+
+	if (slot < OTHERS && rw->lock.head.segment != 0)
+		x.dead = dead;
+	return handoff__wait_for(&x, deadline);
+}
+
 /*
  * With the mutex held: waits until nobody reads, and nobody can.  0, or what
- * the wait ended with; then the mutex has been released, as it was.
+ * the wait ended with; then the mutex has been released, as it was.  A slot
+ * that is nobody's stays so while we hold the mutex.
  */
 static int exclude(struct handoff__rwlock *rw, struct handoff__self *self,
     uint64_t deadline)
 {
 	int h = handoff__self_find(self, rw->lock.head.id);
+	bool suspect = self->held[h].dead;
 	int e = 0;
 
-	if (!self->held[h].dead)
+	if (!suspect)
 		atomic_store(&rw->lock.writer, HANDOFF__PENDING);
-	for (unsigned i = 0; i <= OTHERS && e == 0; i++) {
-		struct handoff__site x = { .look = look,
-			.mark = mark,
-			.object = rw,
-			.last = &rw->lock.last,
-			.statistics = &rw->lock.statistics,
-			.place = place_of(rw, i),
-			.marked = i };
-
-		/* A slot that is nobody's becomes nobody's while we hold the
-		 * mutex. */
-		if (i < OTHERS && atomic_load(&rw->tokens[i]) == 0)
-			continue;
-		if (i < OTHERS && rw->lock.head.segment != 0)
-			x.dead = dead;
-		if (look(&x) != 0)
-			e = handoff__wait_for(&x, deadline);
-	}
+	for (unsigned i = 0; i <= OTHERS && e == 0; i++)
+		if ((i == OTHERS || atomic_load(&rw->tokens[i]) != 0) &&
+		    want(readers_of(rw, i)) != WANT)
+			e = empty(rw, i, deadline);
 	HANDOFF__POINT();
 	if (e == 0) {
 		atomic_store(&rw->lock.writer, HANDOFF__WRITING);
 		return 0;
 	}
-	if (self->held[h].dead) {
+	if (suspect) {
 		handoff__self_drop(self, h);
 		handoff__mutex_gone(&rw->lock);
 		return e;

@@ -29,7 +29,15 @@ unsigned handoff__partner(struct handoff__self *self, uint64_t id,
 	return self->met_at == id ? self->met : 0;
 }
 
-/* Relaxed: a hint. */
+/* Relaxed, here and below: a hint. */
+void handoff__replace_stamp(_Atomic uint32_t *last, uint64_t id,
+    struct handoff__self *self)
+{
+	handoff__partner(self, id,
+	    atomic_load_explicit(last, memory_order_relaxed));
+	atomic_store_explicit(last, handoff__stamp(self), memory_order_relaxed);
+}
+
 static unsigned partner(struct handoff__site *x)
 {
 	const struct handoff__head *head = x->object;

@@ -53,6 +53,10 @@ int handoff__wait_for(struct handoff__site *x, uint64_t deadline);
 unsigned handoff__partner(struct handoff__self *self, uint64_t id,
     uint32_t last);
 
+/* Leaves our CPU there, and remembers whose was there before. */
+void handoff__replace_stamp(_Atomic uint32_t *last, uint64_t id,
+    struct handoff__self *self);
+
 /* What this thread leaves for the others. */
 static inline uint32_t handoff__stamp(const struct handoff__self *self)
 {

@@ -16,9 +16,10 @@
 
 #include "object.h"
 
-/* ---- Every field of every struct --------------------------------------- */
+/* ---- Every field of every struct ----------------------------------------- */
 
-/* A field, or the elements of an array: where, how large, how many. */
+/* A field, or the elements of an array: where, how large, how many.  `also`:
+ * another member of the union before it. */
 struct field {
 	const char *name;
 	size_t is_at;
@@ -26,6 +27,7 @@ struct field {
 	size_t at;
 	size_t size;
 	size_t count;
+	int also;
 };
 
 struct layout {
@@ -40,15 +42,20 @@ struct layout {
 
 #define S(type) struct handoff__##type
 #define MEMBER(type, name) (((S(type) *)NULL)->name)
-#define F(type, name, at, size)                            \
-	{                                                  \
-#type "." #name, offsetof(S(type), name),  \
-		    sizeof MEMBER(type, name), at, size, 1 \
+#define F(type, name, at, size)                               \
+	{                                                     \
+#type "." #name, offsetof(S(type), name),     \
+		    sizeof MEMBER(type, name), at, size, 1, 0 \
 	}
-#define ARRAY(type, name, at, size, count)                               \
-	{                                                                \
-#type "." #name, offsetof(S(type), name),                \
-		    sizeof MEMBER(type, name) / (count), at, size, count \
+#define ALSO(type, name, at, size)                            \
+	{                                                     \
+#type "." #name, offsetof(S(type), name),     \
+		    sizeof MEMBER(type, name), at, size, 1, 1 \
+	}
+#define ARRAY(type, name, at, size, count)                                  \
+	{                                                                   \
+#type "." #name, offsetof(S(type), name),                   \
+		    sizeof MEMBER(type, name) / (count), at, size, count, 0 \
 	}
 #define BYTES(type, name, at, count) ARRAY(type, name, at, 1, count)
 #define LAYOUT(type, size, align)                                              \
@@ -78,7 +85,7 @@ static const struct field statistics_fields[] = {
 static const struct field peer_fields[] = {
 	F(peer, token, 0, 4),
 	F(peer, pid, 4, 4),
-	F(peer, start, 8, 8),
+	F(peer, opened, 8, 8),
 	BYTES(peer, name, 16, 16),
 };
 
@@ -100,7 +107,9 @@ static const struct field mutex_fields[] = {
 	F(mutex, word, 32, 4),
 	F(mutex, last, 36, 4),
 	F(mutex, signals, 40, 8),
-	F(mutex, streak, 48, 4),
+	ALSO(mutex, writer, 40, 4),
+	ALSO(mutex, others, 44, 4),
+	F(mutex, starved, 48, 4),
 	STATISTICS(mutex, 52),
 };
 
@@ -131,22 +140,17 @@ static const struct field event_fields[] = {
 
 static const struct field word_fields[] = {
 	HEAD(word),
-	F(word, value, 32, 8),
-	F(word, word, 40, 4),
-	F(word, last, 44, 4),
-	STATISTICS(word, 48),
-	F(word, spare, 60, 4),
+	F(word, value64, 32, 8),
+	ALSO(word, value32, 32, 4),
+	F(word, parked, 40, 8),
+	F(word, last, 48, 4),
+	STATISTICS(word, 52),
 };
 
 static const struct field rwlock_fields[] = {
-	HEAD(rwlock),
-	F(rwlock, word, 32, 4),
-	F(rwlock, last, 36, 4),
-	F(rwlock, readers, 40, 4),
-	F(rwlock, others, 44, 4),
-	F(rwlock, streak, 48, 4),
-	STATISTICS(rwlock, 52),
-	ARRAY(rwlock, slots, 64, 8, 16),
+	F(rwlock, lock, 0, 64),
+	ARRAY(rwlock, tokens, 64, 4, 16),
+	ARRAY(rwlock, readers, 128, 4, 16),
 };
 
 static const struct field barrier_fields[] = {
@@ -161,11 +165,11 @@ static const struct field barrier_fields[] = {
 
 static const struct field baton_fields[] = {
 	HEAD(baton),
-	F(baton, word, 32, 4),
-	F(baton, last, 36, 4),
+	F(baton, state, 32, 8),
 	F(baton, parties, 40, 4),
-	STATISTICS(baton, 44),
-	BYTES(baton, spare, 56, 8),
+	F(baton, last, 44, 4),
+	STATISTICS(baton, 48),
+	F(baton, spare, 60, 4),
 	ARRAY(baton, tokens, 64, 4, 64),
 };
 
@@ -262,6 +266,8 @@ static void no_field_is_missing_here(void **state)
 		for (size_t k = 0; k < layouts[i].n; k++) {
 			const struct field *f = &layouts[i].fields[k];
 
+			if (f->also)
+				continue;
 			if (f->at != end && f->at % 64 != 0)
 				fail_msg("%s: there is a hole before it",
 				    f->name);
@@ -294,15 +300,25 @@ static void no_atomic_straddles_a_cache_line(void **state)
 static void public_types_are_whole_cache_lines(void **state)
 {
 	(void)state;
-	assert_int_equal(sizeof(handoff_mutex), 64);
-	assert_int_equal(_Alignof(handoff_mutex), 64);
-	assert_int_equal(sizeof(handoff_cond), 64);
-	assert_int_equal(_Alignof(handoff_cond), 64);
+#define PUBLIC(type, size)                      \
+	assert_int_equal(sizeof(type), (size)); \
+	assert_int_equal(_Alignof(type), 64)
+	PUBLIC(handoff_mutex, 64);
+	PUBLIC(handoff_cond, 64);
+	PUBLIC(handoff_sem, 64);
+	PUBLIC(handoff_event, 64);
+	PUBLIC(handoff_rwlock, 192);
+	PUBLIC(handoff_barrier, 320);
+	PUBLIC(handoff_word32, 64);
+	PUBLIC(handoff_word64, 64);
+	PUBLIC(handoff_baton, 320);
+	assert_int_equal(offsetof(handoff_word32, value), 32);
+	assert_int_equal(offsetof(handoff_word64, value), 32);
 }
 
-/* ---- Values ------------------------------------------------------------ */
+/* ---- Values -------------------------------------------------------------- */
 
-static void tags_and_reserved_values_are_as_written(void **state)
+static void tags_are_as_written(void **state)
 {
 	(void)state;
 	assert_int_equal(HANDOFF__LAYOUT, 1);
@@ -317,10 +333,51 @@ static void tags_and_reserved_values_are_as_written(void **state)
 	assert_int_equal(HANDOFF__TAG(HANDOFF__BATON), 0x4f480109);
 	assert_int_equal(HANDOFF__TAG(HANDOFF__CHANNEL), 0x4f48010a);
 	assert_int_equal(HANDOFF__TAG(HANDOFF__GATE), 0x4f48010b);
-	assert_int_equal(HANDOFF_KIND_MUTEX, 0xff000001);
-	assert_int_equal(HANDOFF_KIND_COND, 0xff000002);
-	assert_int_equal(HANDOFF__KIND_OURS | HANDOFF__MUTEX, 0xff000001);
-	assert_int_equal(HANDOFF__KIND_OURS | HANDOFF__COND, 0xff000002);
+}
+
+static void public_kinds_are_as_written(void **state)
+{
+	(void)state;
+#define KIND(kind, value)                                             \
+	assert_int_equal(HANDOFF_KIND_##kind, 0xff000000u | (value)); \
+	assert_int_equal(HANDOFF__KIND_OURS | HANDOFF__##kind,        \
+	    0xff000000u | (value))
+	assert_int_equal(HANDOFF_KIND_UNKNOWN, 0);
+	KIND(MUTEX, 1);
+	KIND(COND, 2);
+	KIND(SEM, 3);
+	KIND(EVENT, 4);
+	KIND(RWLOCK, 5);
+	KIND(BARRIER, 6);
+	KIND(WORD32, 7);
+	KIND(WORD64, 8);
+	KIND(BATON, 9);
+}
+
+static void public_flags_and_limits_are_as_written(void **state)
+{
+	(void)state;
+	assert_int_equal(HANDOFF_CREATE, 1);
+	assert_int_equal(HANDOFF_EXCLUSIVE, 2);
+	assert_int_equal(HANDOFF_ROBUST, 1);
+	assert_int_equal(HANDOFF_RECURSIVE, 2);
+	assert_int_equal(HANDOFF_ERRORCHECK, 4);
+	assert_int_equal(HANDOFF_UNFAIR, 8);
+	assert_int_equal(HANDOFF_EVENT_MANUAL, 0x10);
+	assert_int_equal(HANDOFF_EVENT_SET, 0x20);
+	assert_int_equal(HANDOFF_WAIT_ADAPTIVE, 0);
+	assert_int_equal(HANDOFF_WAIT_SPIN, 1);
+	assert_int_equal(HANDOFF_WAIT_YIELD, 2);
+	assert_int_equal(HANDOFF_WAIT_BLOCK, 3);
+	assert_int_equal(HANDOFF_SEM_MAX, 0x7fffffff);
+	assert_int_equal(HANDOFF_BARRIER_MAX, 0xffff);
+	assert_int_equal(HANDOFF_BATON_MAX, 64);
+	assert_int_equal(HANDOFF_ANY_MAX, 64);
+}
+
+static void reserved_values_are_as_written(void **state)
+{
+	(void)state;
 	assert_int_equal(HANDOFF__FREE, 0);
 	assert_int_equal(HANDOFF__GONE, 1);
 	assert_int_equal(HANDOFF__RESERVED, 2);
@@ -328,12 +385,21 @@ static void tags_and_reserved_values_are_as_written(void **state)
 	assert_int_equal(HANDOFF__OWNER, 0x3fffffff);
 	assert_int_equal(HANDOFF__DEAD, 0x40000000);
 	assert_int_equal(HANDOFF__WAITERS, 0x80000000);
+	assert_int_equal(HANDOFF__CPU, 0xffff);
+	assert_int_equal(HANDOFF__MARK, 0x80000000);
 	assert_int_equal(HANDOFF__POLICY, 3);
+	assert_int_equal(HANDOFF__ATTR_RECURSIVE, 4);
+	assert_int_equal(HANDOFF__ATTR_UNFAIR, 8);
+	assert_int_equal(HANDOFF__ATTR_MANUAL, 0x10);
+	assert_int_equal(HANDOFF__HEADER, 4096);
+	assert_int_equal(HANDOFF__PEERS, 120);
+	assert_int_equal(HANDOFF__READERS, 16);
+	assert_int_equal(HANDOFF__PARTIES, 64);
 	assert_true(HANDOFF__MAGIC == UINT64_C(0x3146464f444e4148));
 	assert_int_equal(HANDOFF__ORDER, 0x01020304);
 }
 
-/* ---- Golden images ----------------------------------------------------- */
+/* ---- Golden images ------------------------------------------------------- */
 
 static int little_endian(void)
 {
@@ -362,44 +428,83 @@ static void assert_image(const unsigned char *is, size_t bytes,
 #define RANDOM8 -1, -1, -1, -1, -1, -1, -1, -1
 #define ZERO8 0, 0, 0, 0, 0, 0, 0, 0
 
-static void a_fresh_mutex_has_the_golden_image(void **state)
-{
-	/* Policy block, limit 0x01020304 ns, in plain memory. */
-	static const int image[] = { 0x01, 0x01, 0x48, 0x4f, 3, 0, 0, 0,
-		RANDOM8, ZERO8, 4, 3, 2, 1, 0, 0, 0, 0 };
-	const struct handoff_mutex_attr attr = { sizeof attr, 0,
-		HANDOFF_WAIT_BLOCK, 0x01020304 };
-	handoff_mutex m;
-	unsigned char bytes[sizeof m];
+/* The image of an object with limit 0x01020304 ns in plain memory up to byte
+ * 32. */
+#define IMAGE(kind, attr)                                                     \
+	kind, 0x01, 0x48, 0x4f, attr, 0, 0, 0, RANDOM8, ZERO8, 4, 3, 2, 1, 0, \
+	    0, 0, 0
 
-	(void)state;
-	if (!little_endian())
-		skip();
-	memset(&m, 0xa5, sizeof m);
-	assert_int_equal(handoff_mutex_init(&m, &attr), 0);
-	memcpy(bytes, &m, sizeof m);
-	assert_image(bytes, sizeof m, image, sizeof image / sizeof *image);
-	assert_int_equal(handoff_mutex_destroy(&m), 0);
+static void assert_fresh(const void *object, size_t bytes, const int *image,
+    size_t n)
+{
+	unsigned char copy[320];
+
+	memcpy(copy, object, bytes);
+	assert_image(copy, bytes, image, n);
 }
 
-static void a_fresh_condition_has_the_golden_image(void **state)
-{
-	static const int image[] = { 0x02, 0x01, 0x48, 0x4f, 2, 0, 0, 0,
-		RANDOM8, ZERO8, 4, 3, 2, 1, 0, 0, 0, 0 };
-	const struct handoff_cond_attr attr = { sizeof attr, 0,
-		HANDOFF_WAIT_YIELD, 0x01020304 };
-	handoff_cond c;
-	unsigned char bytes[sizeof c];
+/* One test: what is made, its attributes, how (of `o`, with `attr`), the
+ * image. */
+#define GOLDEN(test, type, attributes, options, way, init, destroy, ...) \
+	static void test(void **state)                                   \
+	{                                                                \
+		static const int image[] = { __VA_ARGS__ };              \
+		struct attributes attr = { .size = sizeof attr,          \
+			.flags = (options),                              \
+			.policy = (way),                                 \
+			.wait_limit = 0x01020304 };                      \
+		type o;                                                  \
+                                                                         \
+		(void)state;                                             \
+		if (!little_endian())                                    \
+			skip();                                          \
+		memset(&o, 0xa5, sizeof o);                              \
+		assert_int_equal(init, 0);                               \
+		assert_fresh(&o, sizeof o, image,                        \
+		    sizeof image / sizeof *image);                       \
+		assert_int_equal(destroy(&o), 0);                        \
+	}
 
-	(void)state;
-	if (!little_endian())
-		skip();
-	memset(&c, 0xa5, sizeof c);
-	assert_int_equal(handoff_cond_init(&c, &attr), 0);
-	memcpy(bytes, &c, sizeof c);
-	assert_image(bytes, sizeof c, image, sizeof image / sizeof *image);
-	assert_int_equal(handoff_cond_destroy(&c), 0);
-}
+GOLDEN(a_fresh_mutex_has_the_golden_image, handoff_mutex, handoff_mutex_attr,
+    HANDOFF_RECURSIVE | HANDOFF_UNFAIR, HANDOFF_WAIT_BLOCK,
+    handoff_mutex_init(&o, &attr), handoff_mutex_destroy, IMAGE(1, 4 | 8 | 3))
+
+GOLDEN(a_fresh_condition_has_the_golden_image, handoff_cond, handoff_cond_attr,
+    0, HANDOFF_WAIT_YIELD, handoff_cond_init(&o, &attr), handoff_cond_destroy,
+    IMAGE(2, 2))
+
+/* Word, last, maximum. */
+GOLDEN(a_fresh_semaphore_has_the_golden_image, handoff_sem, handoff_sem_attr, 0,
+    HANDOFF_WAIT_SPIN, handoff_sem_init(&o, 0x205, &attr), handoff_sem_destroy,
+    IMAGE(3, 1), 5, 2, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f)
+
+GOLDEN(a_fresh_event_has_the_golden_image, handoff_event, handoff_event_attr,
+    HANDOFF_EVENT_MANUAL | HANDOFF_EVENT_SET, HANDOFF_WAIT_BLOCK,
+    handoff_event_init(&o, &attr), handoff_event_destroy, IMAGE(4, 0x10 | 3), 0,
+    0, 0, 0x40)
+
+GOLDEN(a_fresh_rwlock_has_the_golden_image, handoff_rwlock, handoff_rwlock_attr,
+    0, HANDOFF_WAIT_BLOCK, handoff_rwlock_init(&o, &attr),
+    handoff_rwlock_destroy, IMAGE(5, 3))
+
+/* State, of which a generation that is random, parties. */
+GOLDEN(a_fresh_barrier_has_the_golden_image, handoff_barrier,
+    handoff_barrier_attr, 0, HANDOFF_WAIT_BLOCK,
+    handoff_barrier_init(&o, 0x205, &attr), handoff_barrier_destroy,
+    IMAGE(6, 3), -1, -1, -1, -1, 0, 0, 0, 0, 5, 2, 0, 0)
+
+GOLDEN(a_fresh_word32_has_the_golden_image, handoff_word32, handoff_word_attr,
+    0, HANDOFF_WAIT_YIELD, handoff_word32_init(&o, 0x08070605, &attr),
+    handoff_word32_destroy, IMAGE(7, 2), 5, 6, 7, 8)
+
+GOLDEN(a_fresh_word64_has_the_golden_image, handoff_word64, handoff_word_attr,
+    0, HANDOFF_WAIT_YIELD,
+    handoff_word64_init(&o, UINT64_C(0x0807060504030201), &attr),
+    handoff_word64_destroy, IMAGE(8, 2), 1, 2, 3, 4, 5, 6, 7, 8)
+
+GOLDEN(a_fresh_baton_has_the_golden_image, handoff_baton, handoff_baton_attr, 0,
+    HANDOFF_WAIT_BLOCK, handoff_baton_init(&o, 64, &attr),
+    handoff_baton_destroy, IMAGE(9, 3), ZERO8, 64, 0, 0, 0)
 
 /* The bytes of the file that a name stands for. */
 static ssize_t read_name(const char *name, void *bytes, size_t n)
@@ -415,6 +520,34 @@ static ssize_t read_name(const char *name, void *bytes, size_t n)
 	got = read(fd, bytes, n);
 	close(fd);
 	return got;
+}
+
+/* Who made it is among the peers: token, PID, when, name.  Takes that out. */
+static void assert_peer(unsigned char *header)
+{
+	struct handoff__peer none;
+	unsigned n = 0;
+
+	memset(&none, 0, sizeof none);
+	for (size_t i = 0; i < HANDOFF__PEERS; i++) {
+		unsigned char *at = header + 256 + 32 * i;
+		uint32_t token;
+		uint32_t pid;
+		uint64_t opened;
+
+		if (memcmp(at, &none, sizeof none) == 0)
+			continue;
+		n++;
+		memcpy(&token, at, 4);
+		memcpy(&pid, at + 4, 4);
+		memcpy(&opened, at + 8, 8);
+		assert_true(token >= 16 && token <= 0x3fffffff);
+		assert_int_equal(pid, getpid());
+		assert_true(opened > UINT64_C(1600000000000000000));
+		assert_true(at[16] != 0 && at[31] == 0);
+		memset(at, 0, sizeof none);
+	}
+	assert_int_equal(n, 1);
 }
 
 static void a_fresh_segment_has_the_golden_image(void **state)
@@ -436,6 +569,7 @@ static void a_fresh_segment_has_the_golden_image(void **state)
 	                     &options),
 	    0);
 	assert_int_equal(read_name("image", bytes, sizeof bytes), 4096 + 100);
+	assert_peer(bytes);
 	assert_image(bytes, 4096 + 100, image, sizeof image / sizeof *image);
 	assert_int_equal(handoff_close(s), 0);
 	assert_int_equal(handoff_unlink("image"), 0);
@@ -477,9 +611,19 @@ int main(void)
 		cmocka_unit_test(no_field_is_missing_here),
 		cmocka_unit_test(no_atomic_straddles_a_cache_line),
 		cmocka_unit_test(public_types_are_whole_cache_lines),
-		cmocka_unit_test(tags_and_reserved_values_are_as_written),
+		cmocka_unit_test(tags_are_as_written),
+		cmocka_unit_test(public_kinds_are_as_written),
+		cmocka_unit_test(public_flags_and_limits_are_as_written),
+		cmocka_unit_test(reserved_values_are_as_written),
 		cmocka_unit_test(a_fresh_mutex_has_the_golden_image),
 		cmocka_unit_test(a_fresh_condition_has_the_golden_image),
+		cmocka_unit_test(a_fresh_semaphore_has_the_golden_image),
+		cmocka_unit_test(a_fresh_event_has_the_golden_image),
+		cmocka_unit_test(a_fresh_rwlock_has_the_golden_image),
+		cmocka_unit_test(a_fresh_barrier_has_the_golden_image),
+		cmocka_unit_test(a_fresh_word32_has_the_golden_image),
+		cmocka_unit_test(a_fresh_word64_has_the_golden_image),
+		cmocka_unit_test(a_fresh_baton_has_the_golden_image),
 		cmocka_unit_test(a_fresh_segment_has_the_golden_image),
 		cmocka_unit_test(a_named_mutex_has_the_golden_image),
 	};
