@@ -153,22 +153,32 @@ static inline int try_once(struct handoff__event *v)
 	return atomic_load(&v->word) & SET ? 0 : EBUSY;
 }
 
-int handoff_event_wait_until(handoff_event *event, uint64_t deadline)
+static HANDOFF__SLOW int wait_slowly(struct handoff__event *v,
+    uint64_t deadline)
 {
-	struct handoff__event *v = event_of(event);
 	struct handoff__site x;
 
-	if (!v)
-		return EINVAL;
-	if (try_once(v) == 0)
-		return 0;
 	handoff__event_site(&x, v);
 	return handoff__wait_for(&x, deadline);
 }
 
+static inline int wait_until(handoff_event *event, uint64_t deadline)
+{
+	struct handoff__event *v = event_of(event);
+
+	if (!v)
+		return EINVAL;
+	return try_once(v) == 0 ? 0 : wait_slowly(v, deadline);
+}
+
 int handoff_event_wait(handoff_event *event)
 {
-	return handoff_event_wait_until(event, HANDOFF_NEVER);
+	return wait_until(event, HANDOFF_NEVER);
+}
+
+int handoff_event_wait_until(handoff_event *event, uint64_t deadline)
+{
+	return wait_until(event, deadline);
 }
 
 int handoff_event_trywait(handoff_event *event)
@@ -193,27 +203,38 @@ static uint32_t set_manual(struct handoff__event *v)
 	return w;
 }
 
+/* By address and name alone: the event may be gone. */
+static HANDOFF__SLOW void wake(uint64_t segment, uint64_t id,
+    const _Atomic uint32_t *word, uint32_t n)
+{
+	struct handoff__place place = { .segment = segment,
+		.key = id,
+		.word = word };
+
+	handoff__unpark(&place, n);
+}
+
 int handoff_event_set(handoff_event *event)
 {
 	struct handoff__event *v = event_of(event);
-	struct handoff__place place;
+	uint64_t segment;
+	uint64_t id;
 	uint32_t n;
 	uint32_t before;
 
 	if (!v)
 		return EINVAL;
 	/* Read before the step: afterwards the event may be gone. */
-	place = place_of(v);
+	segment = v->head.segment;
+	id = v->head.id;
 	n = manual(v) ? HANDOFF__ALL : 1;
-	/* Relaxed: a hint. */
-	atomic_store_explicit(&v->last,
-	    handoff__stamp_of(handoff__self_known()), memory_order_relaxed);
+	handoff__leave_stamp(&v->last);
 	HANDOFF__POINT();
 	/* Pairs with the step by which a wait takes it, and with the mark. */
 	before = n == 1 ? atomic_exchange(&v->word, SET) : set_manual(v);
 	HANDOFF__POINT();
 	if (before & MARK)
-		handoff__unpark(&place, n);
+		wake(segment, id, &v->word, n);
 	return 0;
 }
 

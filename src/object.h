@@ -14,6 +14,13 @@
 
 #include <assert.h>
 
+/* What is out of the way of the common path. */
+#ifdef __GNUC__
+#define HANDOFF__SLOW __attribute__((noinline, cold))
+#else
+#define HANDOFF__SLOW
+#endif
+
 /* ---- What every object begins with ------------------------------------- */
 
 /* Moves when any layout or the meaning of any field does. */
@@ -45,7 +52,7 @@ struct handoff__head {
 	uint64_t id;      /* random; names the object wherever it is mapped */
 	uint64_t segment; /* the id of its segment; 0: plain memory */
 	uint32_t limit;   /* ns of spinning or yielding; 0: the default */
-	uint32_t spare;
+	_Atomic uint32_t used; /* readers-writer lock: bits of its slots */
 };
 
 #define HANDOFF__POLICY 0x3u         /* an enum handoff_policy */

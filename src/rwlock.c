@@ -11,6 +11,8 @@
  *   readers[i]   WANT|count: its threads that read; WANT: look at the mutex
  *                first
  *   others       the same, of all processes that found no slot
+ *   used         bits: which slots have ever been somebody's; the last one is
+ *                for others; changed by who holds the mutex
  *
  *   read, fast   readers[i]: c -> c + 1, of my slot, without WANT
  *   read, slow   lock the mutex; take a slot if I have none, a free one or one
@@ -79,6 +81,14 @@ static struct handoff__rwlock *rwlock(handoff_rwlock *lock)
 	    NULL;
 }
 
+/* Relaxed: written by who holds the mutex; read by who takes the mutex from one
+ * that has died, to whom the system has given that one's life byte, and by
+ * those who only guess. */
+static void writer_is(struct handoff__rwlock *rw, uint32_t state)
+{
+	atomic_store_explicit(&rw->lock.writer, state, memory_order_relaxed);
+}
+
 /* ---- Slots ------------------------------------------------------------- */
 
 static _Atomic uint32_t *readers_of(struct handoff__rwlock *rw, unsigned slot)
@@ -110,9 +120,21 @@ static inline unsigned slot_of(const struct handoff__rwlock *rw,
 	return OTHERS;
 }
 
+/* With the mutex held: writers look at that slot from now on. */
+static void use(struct handoff__rwlock *rw, unsigned slot)
+{
+	/* Relaxed: the mutex orders it. */
+	uint32_t used = atomic_load_explicit(&rw->lock.head.used,
+	    memory_order_relaxed);
+
+	atomic_store_explicit(&rw->lock.head.used, used | 1u << slot,
+	    memory_order_relaxed);
+}
+
 /* With the mutex held. */
 static void claim(struct handoff__rwlock *rw, unsigned slot, uint32_t token)
 {
+	use(rw, slot);
 	HANDOFF__POINT();
 	atomic_store(&rw->readers[slot], 0);
 	HANDOFF__POINT();
@@ -177,6 +199,8 @@ static int let_in(struct handoff__rwlock *rw, struct handoff__self *self, int i)
 	_Atomic uint32_t *readers = readers_of(rw, slot);
 	uint32_t v = atomic_load(readers);
 
+	if (slot == OTHERS)
+		use(rw, slot);
 	do {
 		if ((v & COUNT) >= MOST)
 			return EAGAIN;
@@ -185,7 +209,7 @@ static int let_in(struct handoff__rwlock *rw, struct handoff__self *self, int i)
 	HANDOFF__POINT();
 	/* Seen by this process's close and destroy meanwhile. */
 	handoff__self_is_at(&self->locking, rw);
-	atomic_store(&rw->lock.writer, 0);
+	writer_is(rw, 0);
 	handoff__mutex_release(&rw->lock, self, i);
 	note_reader(rw, self, slot);
 	handoff__self_is_at(&self->locking, NULL);
@@ -418,25 +442,27 @@ static int empty(struct handoff__rwlock *rw, unsigned slot, uint64_t deadline)
 
 /*
  * With the mutex held: waits until nobody reads, and nobody can.  0, or what
- * the wait ended with; then the mutex has been released, as it was.  A slot
- * that is nobody's stays so while we hold the mutex.
+ * the wait ended with; then the mutex has been released, as it was.  No slot
+ * comes into use while we hold the mutex.
  */
 static int exclude(struct handoff__rwlock *rw, struct handoff__self *self,
     uint64_t deadline)
 {
 	int h = handoff__self_find(self, rw->lock.head.id);
 	bool suspect = self->held[h].dead;
+	uint32_t used;
 	int e = 0;
 
 	if (!suspect)
-		atomic_store(&rw->lock.writer, HANDOFF__PENDING);
-	for (unsigned i = 0; i <= OTHERS && e == 0; i++)
-		if ((i == OTHERS || atomic_load(&rw->tokens[i]) != 0) &&
-		    want(readers_of(rw, i)) != WANT)
+		writer_is(rw, HANDOFF__PENDING);
+	/* Relaxed: the mutex orders it. */
+	used = atomic_load_explicit(&rw->lock.head.used, memory_order_relaxed);
+	for (unsigned i = 0; used >> i != 0 && i <= OTHERS && e == 0; i++)
+		if ((used >> i & 1) && want(readers_of(rw, i)) != WANT)
 			e = empty(rw, i, deadline);
 	HANDOFF__POINT();
 	if (e == 0) {
-		atomic_store(&rw->lock.writer, HANDOFF__WRITING);
+		writer_is(rw, HANDOFF__WRITING);
 		return 0;
 	}
 	if (suspect) {
@@ -445,7 +471,7 @@ static int exclude(struct handoff__rwlock *rw, struct handoff__self *self,
 		return e;
 	}
 	readmit(rw);
-	atomic_store(&rw->lock.writer, 0);
+	writer_is(rw, 0);
 	handoff__mutex_release(&rw->lock, self, h);
 	return e;
 }
@@ -524,7 +550,7 @@ int handoff_rwlock_wrunlock(handoff_rwlock *lock)
 	i = writes(rw, self);
 	if (i < 0 || self->held[i].reads)
 		return EPERM;
-	atomic_store(&rw->lock.writer, 0);
+	writer_is(rw, 0);
 	handoff__mutex_release(&rw->lock, self, i);
 	return 0;
 }

@@ -53,11 +53,29 @@ static struct handoff__place place_of(const struct handoff__sem *s)
 
 /* ---- Waiting ----------------------------------------------------------- */
 
-/* Takes one: 0, with the word before in *seen; EBUSY, with the word in *seen:
- * there is none. */
+/*
+ * To load a word that this CPU has just swapped takes as long as half a swap.
+ * So waits and posts begin by swapping what is most often there, a count of 1
+ * or 0, unless that was not so when this thread last came.
+ */
+static _Thread_local bool other_counts;
+
+static inline uint32_t guess(const struct handoff__sem *s, uint32_t count)
+{
+	return other_counts ? atomic_load(&s->word) : count;
+}
+
+static inline void learn(bool right)
+{
+	if (other_counts == right)
+		other_counts = !right;
+}
+
+/* Takes one: 0, with the word before in *seen, which comes with a guess; EBUSY,
+ * with the word in *seen: there is none. */
 static inline int take(struct handoff__sem *s, uint32_t mark, uint32_t *seen)
 {
-	uint32_t v = atomic_load(&s->word);
+	uint32_t v = *seen;
 
 	do {
 		*seen = v;
@@ -73,8 +91,10 @@ static inline int take(struct handoff__sem *s, uint32_t mark, uint32_t *seen)
 static int look(struct handoff__site *x)
 {
 	struct handoff__sem *s = x->object;
-	int e = take(s, x->waited ? MARK : 0, &x->seen);
+	int e;
 
+	x->seen = atomic_load(&s->word);
+	e = take(s, x->waited ? MARK : 0, &x->seen);
 	/* A post found no mark while we were on our way. */
 	if (e == 0 && x->waited && (x->seen & COUNT) > 1)
 		handoff__unpark(&x->place, 1);
@@ -119,23 +139,36 @@ bool handoff__sem_site(struct handoff__site *x, void *object)
 	return true;
 }
 
-int handoff_sem_wait_until(handoff_sem *sem, uint64_t deadline)
+static HANDOFF__SLOW int wait_slowly(struct handoff__sem *s, uint64_t deadline)
 {
-	struct handoff__sem *s = semaphore(sem);
 	struct handoff__site x;
-	uint32_t seen;
 
-	if (!s)
-		return EINVAL;
-	if (take(s, 0, &seen) == 0)
-		return 0;
 	handoff__sem_site(&x, s);
 	return handoff__wait_for(&x, deadline);
 }
 
+static inline int wait_until(handoff_sem *sem, uint64_t deadline)
+{
+	struct handoff__sem *s = semaphore(sem);
+	uint32_t seen;
+
+	if (!s)
+		return EINVAL;
+	seen = guess(s, 1);
+	if (take(s, 0, &seen) != 0)
+		return wait_slowly(s, deadline);
+	learn(seen == 1);
+	return 0;
+}
+
 int handoff_sem_wait(handoff_sem *sem)
 {
-	return handoff_sem_wait_until(sem, HANDOFF_NEVER);
+	return wait_until(sem, HANDOFF_NEVER);
+}
+
+int handoff_sem_wait_until(handoff_sem *sem, uint64_t deadline)
+{
+	return wait_until(sem, deadline);
 }
 
 int handoff_sem_trywait(handoff_sem *sem)
@@ -143,38 +176,58 @@ int handoff_sem_trywait(handoff_sem *sem)
 	struct handoff__sem *s = semaphore(sem);
 	uint32_t seen;
 
-	return s ? take(s, 0, &seen) : EINVAL;
+	if (!s)
+		return EINVAL;
+	seen = atomic_load(&s->word);
+	return take(s, 0, &seen);
 }
 
 /* ---- Posting ----------------------------------------------------------- */
 
+static inline bool fits(uint32_t v, uint32_t n, uint32_t maximum)
+{
+	return n <= maximum && (v & COUNT) <= maximum - n;
+}
+
+/* The step of a post; `v` is the word as it was.  Pairs with the step by which a
+ * wait takes it, and with a waiter's mark. */
+static inline bool add(struct handoff__sem *s, uint32_t *v, uint32_t n)
+{
+	HANDOFF__POINT();
+	return atomic_compare_exchange_weak(&s->word, v, (*v & COUNT) + n);
+}
+
+static HANDOFF__SLOW int post_slowly(struct handoff__sem *s, uint32_t n)
+{
+	/* Read before the step: afterwards the semaphore may be gone. */
+	struct handoff__place place = place_of(s);
+	uint32_t maximum = s->maximum;
+	uint32_t v = atomic_load(&s->word);
+
+	/* For those who park; while all who wait spin, spinning is right. */
+	handoff__leave_stamp(&s->last);
+	do {
+		if (!fits(v, n, maximum))
+			return EOVERFLOW;
+	} while (!add(s, &v, n));
+	HANDOFF__POINT();
+	learn((v & COUNT) == 0);
+	if (v & MARK)
+		handoff__unpark(&place, n);
+	return 0;
+}
+
 int handoff_sem_post(handoff_sem *sem, uint32_t n)
 {
 	struct handoff__sem *s = semaphore(sem);
-	struct handoff__place place;
-	uint32_t maximum;
 	uint32_t v;
 
 	if (!s || n == 0)
 		return EINVAL;
-	/* Read before the step: afterwards the semaphore may be gone. */
-	place = place_of(s);
-	maximum = s->maximum;
-	v = atomic_load(&s->word);
-	/* Relaxed: a hint. */
-	atomic_store_explicit(&s->last,
-	    handoff__stamp_of(handoff__self_known()), memory_order_relaxed);
-	do {
-		if (n > maximum || (v & COUNT) > maximum - n)
-			return EOVERFLOW;
-		HANDOFF__POINT();
-		/* Pairs with the step by which a wait takes it, and with a
-		 * waiter's mark. */
-	} while (!atomic_compare_exchange_weak(&s->word, &v, (v & COUNT) + n));
-	HANDOFF__POINT();
-	if (v & MARK)
-		handoff__unpark(&place, n);
-	return 0;
+	v = guess(s, 0);
+	if (!(v & MARK) && fits(v, n, s->maximum) && add(s, &v, n))
+		return 0;
+	return post_slowly(s, n);
 }
 
 int handoff_sem_value(const handoff_sem *sem, uint32_t *value)

@@ -64,10 +64,16 @@ static inline uint32_t handoff__stamp(const struct handoff__self *self)
 	    (handoff__self_cpu(self) & HANDOFF__CPU);
 }
 
-/* The same for one that may not be set up yet, as in a signal handler. */
-static inline uint32_t handoff__stamp_of(const struct handoff__self *self)
+/* The same for one that may not be set up yet, as in a signal handler; and only
+ * if something else stands there.  Relaxed: a hint. */
+static inline void handoff__leave_stamp(_Atomic uint32_t *last)
 {
-	return self ? handoff__stamp(self) : handoff__cpu() & HANDOFF__CPU;
+	const struct handoff__self *self = handoff__self_known();
+	uint32_t stamp = self ? handoff__stamp(self) :
+	                        handoff__cpu() & HANDOFF__CPU;
+
+	if (atomic_load_explicit(last, memory_order_relaxed) != stamp)
+		atomic_store_explicit(last, stamp, memory_order_relaxed);
 }
 
 #endif

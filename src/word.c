@@ -178,16 +178,13 @@ static int wait_until(struct handoff__word *w, uint64_t while_equal,
 
 /* ---- Waking ------------------------------------------------------------ */
 
-static int wake(struct handoff__word *w, uint32_t n, uint64_t state)
+static HANDOFF__SLOW int wake(struct handoff__word *w, uint32_t n)
 {
 	struct handoff__place place;
 
-	if (handoff__parked(state) <= handoff__due(state))
-		return 0;
 	place = place_of(w);
-	/* Relaxed: a hint, for those who park; who spins need not know. */
-	atomic_store_explicit(&w->last,
-	    handoff__stamp_of(handoff__self_known()), memory_order_relaxed);
+	/* For those who park; who spins need not know. */
+	handoff__leave_stamp(&w->last);
 	if (n == HANDOFF_ALL) {
 		wake_all(w);
 		return 0;
@@ -198,17 +195,26 @@ static int wake(struct handoff__word *w, uint32_t n, uint64_t state)
 	return 0;
 }
 
+static bool unwoken(uint64_t state)
+{
+	return handoff__parked(state) > handoff__due(state);
+}
+
 /* Sequentially consistent: after the write of the value; pairs with the mark
  * and the look that follows it. */
 static inline int wake_plain(struct handoff__word *w, uint32_t n)
 {
-	return w ? wake(w, n, atomic_load(&w->parked)) : EINVAL;
+	if (!w)
+		return EINVAL;
+	return unwoken(atomic_load(&w->parked)) ? wake(w, n) : 0;
 }
 
 /* Changes nothing, but in the order of all changes. */
 static int wake_fenced(struct handoff__word *w, uint32_t n)
 {
-	return w ? wake(w, n, atomic_fetch_add(&w->parked, 0)) : EINVAL;
+	if (!w)
+		return EINVAL;
+	return unwoken(atomic_fetch_add(&w->parked, 0)) ? wake(w, n) : 0;
 }
 
 /* ---- Making and ending ------------------------------------------------- */
