@@ -249,9 +249,7 @@ look:
 		:: else
 		fi;
 		if
-		:: late && v & WAITERS ->
-			leave();			/* ETIMEDOUT */
-			goto left
+		:: late && v & WAITERS -> goto gives_up
 #ifdef NOMARKONGIVEUP
 		:: waited && me < DEADLINES ->
 			leave();
@@ -285,10 +283,7 @@ mark:
 		word = v | WAITERS;
 		v = word;
 		if
-		:: late ->
-			leave();			/* ETIMEDOUT */
-			DIE;
-			goto left
+		:: late -> DIE; goto gives_up
 		:: else
 		fi;
 		DIE
@@ -359,6 +354,15 @@ recover:
 		:: holder != TOKEN -> goto look
 		:: holder != TOKEN && !waited -> goto mark
 		fi
+	}
+
+gives_up:
+	atomic {					/* ETIMEDOUT */
+		TOUCH;
+		starved = 0;
+		leave();
+		DIE;
+		goto left
 	}
 
 held:

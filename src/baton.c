@@ -53,6 +53,10 @@
 #define LANES 32u
 #define FIRST_LANE ((uint64_t)1 << 32)
 
+/* How long somebody else may ask after a party. */
+#define ASKED_NS 2000000u
+#define ASKED_STEP_NS 100000u
+
 static inline struct handoff__baton *baton_of(const handoff_baton *baton)
 {
 	return handoff__is(baton, HANDOFF__BATON) ?
@@ -90,24 +94,45 @@ static struct handoff__place place_of(const struct handoff__baton *b,
 
 /* ---- Parties ----------------------------------------------------------- */
 
-/* The slot belonged to a dead process; it is ours if nobody else was first. */
+/*
+ * The slot belonged to a dead process; it is ours if nobody else was first.
+ * Whether it is in turn is looked at before the slot is ours: a turn that
+ * is passed later is passed to a living party.  Meanwhile nobody else can take
+ * the turn, for want of the life byte.
+ */
 static int take_over(struct handoff__baton *b, uint32_t me, uint32_t before,
     uint32_t token)
 {
 	bool in_turn;
 	bool taken;
 
-	if (b->head.segment == 0 ||
-	    handoff__dead_begin(b->head.segment, before) != 0)
-		return EBUSY;
 	HANDOFF__POINT();
-	taken = atomic_compare_exchange_strong(&b->tokens[me], &before, token);
 	in_turn = turn(atomic_load(&b->state)) == me;
+	taken = atomic_compare_exchange_strong(&b->tokens[me], &before, token);
 	HANDOFF__POINT();
-	handoff__dead_end(b->head.segment, before);
 	if (!taken)
 		return EBUSY;
 	return in_turn ? EOWNERDEAD : 0;
+}
+
+/* The same, if that process is dead.  For a moment it may look alive, while
+ * somebody else asks after it. */
+static int succeed(struct handoff__baton *b, uint32_t me, uint32_t before,
+    uint32_t token)
+{
+	uint64_t end = handoff_after(ASKED_NS);
+	int e;
+
+	if (b->head.segment == 0)
+		return EBUSY;
+	while (handoff__dead_begin(b->head.segment, before) != 0) {
+		if (handoff__clock() >= end)
+			return EBUSY;
+		handoff__nap(ASKED_STEP_NS);
+	}
+	e = take_over(b, me, before, token);
+	handoff__dead_end(b->head.segment, before);
+	return e;
 }
 
 /* This process becomes party `me`: 0; EBUSY: another is; EOWNERDEAD: another
@@ -130,7 +155,7 @@ static int claim(struct handoff__baton *b, uint32_t me)
 	if (atomic_compare_exchange_strong(&b->tokens[me], &before, token) ||
 	    before == token)
 		return 0;
-	return take_over(b, me, before, token);
+	return succeed(b, me, before, token);
 }
 
 /* ---- Waiting ----------------------------------------------------------- */

@@ -32,8 +32,8 @@
  *   that and reserves the mutex for those who have parked.  Whoever of them gets
  *   it, or gives up, takes the asking back, and others ask again.  Who comes
  *   anew and finds RESERVED parks for a millisecond at the most, after which it
- *   has parked too; a try may take what has been reserved for longer.  So one
- *   that asked and died costs a millisecond, once.
+ *   has parked too, and anybody may take what has been reserved for longer.  So
+ *   one that asked and died costs a millisecond or two, once.
  *
  * INVARIANTS
  *   Only an owner frees; only a recoverer's own compare-and-swap sets DEAD.
@@ -141,7 +141,7 @@ static uint32_t now_ms(void)
 }
 
 /* Whether it has been reserved for longer than a reservation holds.  Relaxed:
- * stored before the exchange that we have seen the result of. */
+ * stored before the exchange whose result we have seen. */
 static bool lapsed(const struct handoff__mutex *m)
 {
 	uint32_t since = atomic_load_explicit(&m->starved,
@@ -169,7 +169,7 @@ static int take(struct handoff__mutex *m, struct handoff__self *self,
 		if (owner == HANDOFF__GONE && handoff__mutex_suspect(m))
 			mine |= HANDOFF__DEAD;
 		else if (owner >= HANDOFF__TOKENS ||
-		    (owner == HANDOFF__RESERVED && !waited))
+		    (owner == HANDOFF__RESERVED && !waited && !lapsed(m)))
 			break;
 		HANDOFF__POINT();
 		if (atomic_compare_exchange_weak(&m->word, &v, mine)) {
@@ -247,7 +247,8 @@ static bool mark(struct handoff__site *x)
 {
 	struct handoff__mutex *m = x->object;
 
-	if ((x->seen & HANDOFF__OWNER) == HANDOFF__RESERVED)
+	x->w.brief = (x->seen & HANDOFF__OWNER) == HANDOFF__RESERVED;
+	if (x->w.brief)
 		x->w.slice = RESERVED_NS;
 	else if (x->w.parked && !(m->head.attr & HANDOFF__ATTR_UNFAIR) &&
 	    handoff__clock() - x->w.since > STARVED_NS)
@@ -351,18 +352,12 @@ int handoff_mutex_lock_until(handoff_mutex *mutex, uint64_t deadline)
 	return lock_until(mutex, deadline);
 }
 
-/*
- * A try that fails takes what has been reserved for too long, and asks after
- * the owner once a millisecond at the most.
- */
+/* A try that fails asks after the owner once a millisecond at the most. */
 static int try_harder(struct handoff__mutex *m, struct handoff__self *self,
     uint32_t seen)
 {
 	uint32_t ms = now_ms();
 
-	if ((seen & HANDOFF__OWNER) == HANDOFF__RESERVED)
-		return lapsed(m) ? take(m, self, HANDOFF__WAITERS, &seen) :
-		                   EBUSY;
 	if (m->head.segment == 0 || ms == self->asked)
 		return EBUSY;
 	self->asked = ms;

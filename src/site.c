@@ -57,7 +57,7 @@ static int park(struct handoff__site *x)
 		return EBUSY;
 	handoff__note_park(x->statistics, !x->w.parked);
 	x->woken = handoff__wait_park(&x->w, &x->place, x->expected);
-	x->waited = true;
+	x->waited |= x->w.parked;
 	switch (x->woken) {
 	case HANDOFF__DEADLINE:
 		return ETIMEDOUT;

@@ -278,7 +278,7 @@ enum handoff__woken handoff__wait_park_any(struct handoff__wait *w,
 	}
 	until = slice_end(w, now);
 #ifdef HANDOFF__TEST
-	if (!handoff__slices)
+	if (!handoff__slices && !w->brief)
 		until = HANDOFF_NEVER;
 #endif
 	if (until > w->deadline)
@@ -310,6 +310,7 @@ void handoff__wait_begin(struct handoff__wait *w,
 	w->looks = 0;
 	w->since = 0;
 	w->parked = false;
+	w->brief = false;
 	w->late = false;
 	w->look = false;
 	w->parkers = NULL;

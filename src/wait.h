@@ -31,6 +31,7 @@ struct handoff__wait {
 	unsigned policy;
 	bool spinning;
 	bool parked; /* has parked */
+	bool brief;  /* the next park ends with its slice in any case */
 	bool late;   /* the deadline has been seen to have passed */
 	bool look;   /* a slice has ended while spinning */
 	uint64_t look_at;

@@ -70,11 +70,11 @@ struct layout {
 #define HEAD(type)                                                \
 	F(type, head.tag, 0, 4), F(type, head.attr, 4, 4),        \
 	    F(type, head.id, 8, 8), F(type, head.segment, 16, 8), \
-	    F(type, head.limit, 24, 4), F(type, head.spare, 28, 4)
+	    F(type, head.limit, 24, 4), F(type, head.used, 28, 4)
 
 static const struct field head_fields[] = { F(head, tag, 0, 4),
 	F(head, attr, 4, 4), F(head, id, 8, 8), F(head, segment, 16, 8),
-	F(head, limit, 24, 4), F(head, spare, 28, 4) };
+	F(head, limit, 24, 4), F(head, used, 28, 4) };
 
 static const struct field statistics_fields[] = {
 	F(statistics, contended, 0, 4),
@@ -394,6 +394,8 @@ static void reserved_values_are_as_written(void **state)
 	assert_int_equal(HANDOFF__HEADER, 4096);
 	assert_int_equal(HANDOFF__PEERS, 120);
 	assert_int_equal(HANDOFF__READERS, 16);
+	assert_int_equal(HANDOFF__PENDING, 1);
+	assert_int_equal(HANDOFF__WRITING, 2);
 	assert_int_equal(HANDOFF__PARTIES, 64);
 	assert_true(HANDOFF__MAGIC == UINT64_C(0x3146464f444e4148));
 	assert_int_equal(HANDOFF__ORDER, 0x01020304);
