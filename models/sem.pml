@@ -213,6 +213,7 @@ park:
 		:: word != v -> goto look
 		:: word != v -> waited = 1; goto look
 		:: me < DEADLINES -> late = 1; waited = 1; goto look
+		:: me < ANY -> other = 1; goto look
 		fi
 	}
 end_parked:

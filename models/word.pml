@@ -319,9 +319,8 @@ w4:
 		:: !SAME_EPOCH(me) || seen[me] != number ->
 			woken[me] = 1;
 			goto w5
-		:: me < DEADLINES ->
-			late = 1;
-			goto w5
+		:: me < DEADLINES -> late = 1; goto w5
+		:: me < ANY -> other = 1; goto w5
 		fi
 	}
 end_parked:

@@ -10,13 +10,14 @@
  *
  * WAIT (while the value is e)
  *   w1  look at the value: not e: unmark if there is a mark, done
- *   w2  mark, if number and epoch are as seen; without one that stays
- *   w3  look at the value: not e: as w1
- *   w4  park on (epoch, number).  Then:
- *         epoch moved          the mark is gone; w1
- *         woken                w1; if the value is still e: unmark, w2
- *         slice's end          w1; else take the number as seen, w4
- *         deadline             w1; else unmark, ETIMEDOUT
+ *   w2  take number and epoch as seen.  Mark, if they are still so; a mark that
+ *       stands from before stays, unless
+ *         the epoch moved      it has gone: mark
+ *         a wake brought us here, or the number moved since the mark and a
+ *         wake is due          unmark, which takes the due: mark
+ *   w3  look at the value: not e: w1
+ *   w4  park on (epoch, number).  Then w1; at the deadline, and the value is
+ *       still e: unmark, ETIMEDOUT
  *
  * WAKE n (the value has been written by a sequentially consistent operation)
  *   k1  look at parked; nobody unwoken: done
@@ -29,8 +30,9 @@
  *   consistent: a wake that does not find the mark has written the value
  *   before w3, which sees it.  Fenced: k1 and w2 change one atomic; if k1 is
  *   the first, w2 synchronises with it, and w3 sees what was written before.
- *   Between mark and park a wake moves number or epoch, so that the park
- *   returns.  k wakes of one are issued to k different marks, since a mark
+ *   Between w2 and the park a wake moves number or epoch, so that the park
+ *   returns.  A number is never taken as seen after the last look at the value,
+ *   nor while a wake is due that may be ours.  k wakes of one are issued to k different marks, since a mark
  *   without a wake is one of parked - due; whoever is woken and finds the value
  *   unchanged has used up its wake, as it would have by leaving.
  *
@@ -100,27 +102,30 @@ static void wake_all(struct handoff__word *w)
 		handoff__unpark(&place, HANDOFF__ALL);
 }
 
-/* w2 and w3; after a park what follows from it. */
+/* w2 and w3; for a mark that is there already what w4 says. */
 static bool mark(struct handoff__site *x)
 {
 	struct handoff__word *w = x->object;
-	uint32_t now = handoff__parked_half(atomic_load(&w->parked));
+	uint64_t state = atomic_load(&w->parked);
+	uint32_t now = handoff__parked_half(state);
+	bool woken = x->waited && x->woken == HANDOFF__WOKEN;
 	int e;
 
 	if (x->is_marked && ((now ^ x->marked) & HANDOFF__PARKED_EPOCH))
 		x->is_marked = false;
-	if (x->is_marked && x->waited && x->woken == HANDOFF__WOKEN)
-		unmark(x, true);
+	if (x->is_marked &&
+	    (woken || (now != x->marked && handoff__due(state) > 0)))
+		unmark(x, woken);
 	x->expected = now;
-	if (x->is_marked)
-		return true;
-	e = handoff__parked_mark(&w->parked, now);
-	if (e == EOVERFLOW)
-		wake_all(w);
-	if (e != 0)
-		return false;
-	x->is_marked = true;
-	x->marked = now;
+	if (!x->is_marked) {
+		e = handoff__parked_mark(&w->parked, now);
+		if (e == EOVERFLOW)
+			wake_all(w);
+		if (e != 0)
+			return false;
+		x->is_marked = true;
+		x->marked = now;
+	}
 	HANDOFF__POINT();
 	return equal(w, x->value);
 }
