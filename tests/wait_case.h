@@ -65,7 +65,9 @@ static inline void in_child(void (*run)(void))
 /* ---- Waits --------------------------------------------------------------------- */
 
 static _Atomic uint32_t word = 7;
-static const struct handoff__place place = { 11, 12, &word };
+static const struct handoff__place place = { .segment = 11,
+	.key = 12,
+	.word = &word };
 
 static inline struct handoff__head head(unsigned policy, uint32_t limit)
 {

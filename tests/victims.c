@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: ISC */
+/* Killed at every point. */
+#include "victims.h"
+
+#include "still.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "points.h"
+
+#define MOST 64 /* points; no scenario has as many */
+
+/* ---- The victim ---------------------------------------------------------- */
+
+static unsigned points;
+static unsigned fatal;
+
+static void count_point(void)
+{
+	if (++points == fatal)
+		raise(SIGKILL);
+}
+
+void arm(void)
+{
+	say("begin");
+	await("go");
+	handoff__point_hook = count_point;
+}
+
+int play_victim(const char *arg, const struct scenario *scenarios, size_t n)
+{
+	char name[32];
+	struct room *r = join_room(NAME, NULL);
+
+	CHECK(sscanf(arg, "%31s %u", name, &fatal) == 2);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(scenarios[i].name, name) == 0) {
+			scenarios[i].play(r);
+			handoff__point_hook = NULL;
+			return 0;
+		}
+	return 1;
+}
+
+/* ---- The parent ---------------------------------------------------------- */
+
+struct process start_victim(const struct scenario *x, unsigned n)
+{
+	char arg[64];
+
+	snprintf(arg, sizeof arg, "%s %u", x->name, n);
+	return start("victim", arg);
+}
+
+void go(struct process *v)
+{
+	expect(v, "begin");
+	tell(v, "go");
+	settle(v->pid);
+}
+
+int survived(struct process *v)
+{
+	int status = finish(v);
+
+	if (status != 0)
+		assert_int_equal(status, -SIGKILL);
+	return status == 0;
+}
+
+struct process start_other(const char *part, unsigned n, int silent)
+{
+	char arg[32];
+	struct process p;
+
+	snprintf(arg, sizeof arg, NAME ":%u", n);
+	p = start(part, arg);
+	if (!silent)
+		expect(&p, "waits");
+	settle(p.pid);
+	return p;
+}
+
+int hear(struct process *p, double seconds)
+{
+	char line[256];
+	size_t n = 0;
+
+	if (!says_within(p, seconds))
+		return -1;
+	do
+		assert_int_equal(read(p->from, line + n, 1), 1);
+	while (line[n] != '\n' && ++n < sizeof line - 1);
+	line[n] = '\0';
+	if (strcmp(line, handoff_strerror(0)) == 0)
+		return 0;
+	assert_string_equal(line, handoff_strerror(EOWNERDEAD));
+	return EOWNERDEAD;
+}
+
+void walk(const struct scenario *x)
+{
+	unsigned n = 0;
+	int alive;
+
+	do {
+		struct room *r = open_room(NAME);
+
+		alive = x->run(x, r, ++n);
+		close_room(r, NAME);
+		assert_int_equal(count_names(), 0);
+	} while (!alive && n < MOST);
+	print_message("%s: %u points\n", x->name, n - 1);
+	assert_true(alive);
+	assert_true(n - 1 >= x->least);
+}
