@@ -808,9 +808,8 @@ HANDOFF_API int handoff_baton_wait_until(handoff_baton *baton, uint32_t me,
     uint64_t deadline);
 
 /* Passes the turn of party `me` to party `to` and waits for it to come back.
- * Results: above, and EPERM as for passing.  After ETIMEDOUT the turn has been
- * passed.  A process that becomes party `me` by this call, in place of one that
- * ended in its turn, gets EOWNERDEAD and has not passed it. */
+ * Results: above, and EPERM as for passing; then it has not been passed, while
+ * after ETIMEDOUT it has. */
 HANDOFF_API int handoff_baton_switch(handoff_baton *baton, uint32_t me,
     uint32_t to);
 HANDOFF_API int handoff_baton_switch_until(handoff_baton *baton, uint32_t me,

@@ -118,9 +118,10 @@ static int take_over(struct handoff__baton *b, uint32_t me, uint32_t before,
 /* The same, if that process is dead.  For a moment it may look alive, while
  * somebody else asks after it. */
 static int succeed(struct handoff__baton *b, uint32_t me, uint32_t before,
-    uint32_t token)
+    uint64_t patience)
 {
-	uint64_t end = handoff_after(ASKED_NS);
+	uint32_t token = handoff__self_pointer->token;
+	uint64_t end = handoff_after(patience);
 	int e;
 
 	if (b->head.segment == 0)
@@ -137,7 +138,7 @@ static int succeed(struct handoff__baton *b, uint32_t me, uint32_t before,
 
 /* This process becomes party `me`: 0; EBUSY: another is; EOWNERDEAD: another
  * was, has died, and it is its turn. */
-static int claim(struct handoff__baton *b, uint32_t me)
+static int claim(struct handoff__baton *b, uint32_t me, uint64_t patience)
 {
 	uint32_t before = 0;
 	uint32_t token;
@@ -155,7 +156,7 @@ static int claim(struct handoff__baton *b, uint32_t me)
 	if (atomic_compare_exchange_strong(&b->tokens[me], &before, token) ||
 	    before == token)
 		return 0;
-	return succeed(b, me, before, token);
+	return succeed(b, me, before, patience);
 }
 
 /* ---- Waiting ----------------------------------------------------------- */
@@ -241,7 +242,7 @@ int handoff_baton_wait_until(handoff_baton *baton, uint32_t me,
     uint64_t deadline)
 {
 	struct handoff__baton *b = baton_of(baton);
-	int e = b ? claim(b, me) : EINVAL;
+	int e = b ? claim(b, me, ASKED_NS) : EINVAL;
 
 	return e == 0 ? wait_until(b, me, deadline) : e;
 }
@@ -256,7 +257,7 @@ int handoff_baton_trywait(handoff_baton *baton, uint32_t me)
 	struct handoff__baton *b = baton_of(baton);
 	struct handoff__site x;
 	uint32_t ms;
-	int e = b ? claim(b, me) : EINVAL;
+	int e = b ? claim(b, me, 0) : EINVAL;
 
 	if (e != 0)
 		return e;
@@ -319,10 +320,8 @@ int handoff_baton_switch_until(handoff_baton *baton, uint32_t me, uint32_t to,
     uint64_t deadline)
 {
 	struct handoff__baton *b = baton_of(baton);
-	int e = b ? claim(b, me) : EINVAL;
+	int e = b ? pass(b, &me, to) : EINVAL;
 
-	if (e == 0)
-		e = pass(b, &me, to);
 	return e == 0 ? wait_until(b, me, deadline) : e;
 }
 

@@ -305,7 +305,8 @@ static bool wait_for(struct waiter *x, struct handoff__self *self)
 	if (spin(x, self) || !mark(x) || signalled_before_mark(x, self))
 		return false;
 	do {
-		handoff__note_park(&x->c->statistics, !x->w.parked);
+		if (!handoff__wait_late(&x->w))
+			handoff__note_park(&x->c->statistics, !x->w.parked);
 		woken = handoff__wait_park(&x->w, &place, x->seen);
 	} while (!over(x, woken));
 	return woken == HANDOFF__DEADLINE && !x->requeued;

@@ -165,7 +165,7 @@ static const struct handoff__statistics *statistics_of(const void *object)
 	const struct handoff__head *head = object;
 	uint32_t kind;
 
-	if (!head)
+	if (!head || (uintptr_t)head % 64 != 0)
 		return NULL;
 	kind = head->tag - HANDOFF__TAG(0u);
 	if (kind >= sizeof offsets / sizeof *offsets || offsets[kind] == 0)

@@ -143,15 +143,14 @@ static void claim(struct handoff__rwlock *rw, unsigned slot, uint32_t token)
 	HANDOFF__POINT();
 }
 
-/* A slot of a process that has died, for ours; asks once a millisecond at the
- * most. */
-static unsigned inherit(struct handoff__rwlock *rw, struct handoff__self *self)
+/* A slot of a process that has died, for ours.  Asking after 16 costs some 10
+ * us; but for one among others who could have had a slot, and died, writers
+ * would wait for ever. */
+static unsigned inherit(struct handoff__rwlock *rw,
+    const struct handoff__self *self)
 {
-	uint32_t ms = (uint32_t)(handoff__clock() / 1000000u);
-
-	if (rw->lock.head.segment == 0 || ms == self->asked)
+	if (rw->lock.head.segment == 0)
 		return OTHERS;
-	self->asked = ms;
 	for (unsigned i = 0; i < HANDOFF__READERS; i++) {
 		uint32_t token = atomic_load(&rw->tokens[i]);
 
@@ -440,25 +439,38 @@ static int empty(struct handoff__rwlock *rw, unsigned slot, uint64_t deadline)
 	return handoff__wait_for(&x, deadline);
 }
 
+/* With the mutex held: sets WANT in all slots in use: which have readers, as
+ * bits.  No slot comes into use while we hold the mutex. */
+static uint32_t want_all(struct handoff__rwlock *rw)
+{
+	/* Relaxed: the mutex orders it. */
+	uint32_t used = atomic_load_explicit(&rw->lock.head.used,
+	    memory_order_relaxed);
+	uint32_t busy = 0;
+
+	for (unsigned i = 0; used >> i != 0 && i <= OTHERS; i++)
+		if ((used >> i & 1) && want(readers_of(rw, i)) != WANT)
+			busy |= 1u << i;
+	return busy;
+}
+
 /*
  * With the mutex held: waits until nobody reads, and nobody can.  0, or what
- * the wait ended with; then the mutex has been released, as it was.  No slot
- * comes into use while we hold the mutex.
+ * the wait ended with; then the mutex has been released, as it was.
  */
 static int exclude(struct handoff__rwlock *rw, struct handoff__self *self,
     uint64_t deadline)
 {
 	int h = handoff__self_find(self, rw->lock.head.id);
 	bool suspect = self->held[h].dead;
-	uint32_t used;
+	uint32_t busy;
 	int e = 0;
 
 	if (!suspect)
 		writer_is(rw, HANDOFF__PENDING);
-	/* Relaxed: the mutex orders it. */
-	used = atomic_load_explicit(&rw->lock.head.used, memory_order_relaxed);
-	for (unsigned i = 0; used >> i != 0 && i <= OTHERS && e == 0; i++)
-		if ((used >> i & 1) && want(readers_of(rw, i)) != WANT)
+	busy = want_all(rw);
+	for (unsigned i = 0; busy >> i != 0 && e == 0; i++)
+		if (busy >> i & 1)
 			e = empty(rw, i, deadline);
 	HANDOFF__POINT();
 	if (e == 0) {

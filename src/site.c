@@ -55,7 +55,8 @@ static int park(struct handoff__site *x)
 		return e;
 	if (!x->mark(x))
 		return EBUSY;
-	handoff__note_park(x->statistics, !x->w.parked);
+	if (!handoff__wait_late(&x->w))
+		handoff__note_park(x->statistics, !x->w.parked);
 	x->woken = handoff__wait_park(&x->w, &x->place, x->expected);
 	x->waited |= x->w.parked;
 	switch (x->woken) {

@@ -259,6 +259,12 @@ static uint64_t slice_end(struct handoff__wait *w, uint64_t now)
 	return now + jitter(ns);
 }
 
+bool handoff__wait_late(struct handoff__wait *w)
+{
+	w->late |= handoff__clock() >= w->deadline;
+	return w->late;
+}
+
 enum handoff__woken handoff__wait_park_any(struct handoff__wait *w,
     const struct handoff__place *places, const uint32_t *expected, unsigned n)
 {

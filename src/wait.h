@@ -63,6 +63,9 @@ void handoff__wait_quiet(struct handoff__wait *w, unsigned partner,
 /* Whether the first look after that found what was waited for. */
 void handoff__wait_learn(struct handoff__self *self, bool at_once);
 
+/* Whether the deadline has passed. */
+bool handoff__wait_late(struct handoff__wait *w);
+
 /* Parks until woken, until it is time to look for deaths, or until the
  * deadline. */
 enum handoff__woken handoff__wait_park(struct handoff__wait *w,

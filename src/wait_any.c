@@ -59,6 +59,7 @@ static int park(struct any *a)
 	struct handoff__place places[HANDOFF_ANY_MAX];
 	uint32_t expected[HANDOFF_ANY_MAX];
 	enum handoff__woken woken;
+	bool late;
 
 	if (!mark(a)) {
 		/* Some marks may be there already: as after a park in which
@@ -69,13 +70,17 @@ static int park(struct any *a)
 		}
 		return EBUSY;
 	}
+	late = handoff__wait_late(&a->w);
 	for (unsigned i = 0; i < a->n; i++) {
 		places[i] = a->sites[i].place;
 		expected[i] = a->sites[i].expected;
-		handoff__note_park(a->sites[i].statistics, !a->w.parked);
+		if (!late)
+			handoff__note_park(a->sites[i].statistics,
+			    !a->w.parked);
 	}
 	woken = handoff__wait_park_any(&a->w, places, expected, a->n);
 	for (unsigned i = 0; i < a->n; i++) {
+		/* If only because its mark is there. */
 		a->sites[i].waited = true;
 		a->sites[i].woken = woken;
 	}

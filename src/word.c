@@ -32,9 +32,10 @@
  *   the first, w2 synchronises with it, and w3 sees what was written before.
  *   Between w2 and the park a wake moves number or epoch, so that the park
  *   returns.  A number is never taken as seen after the last look at the value,
- *   nor while a wake is due that may be ours.  k wakes of one are issued to k different marks, since a mark
- *   without a wake is one of parked - due; whoever is woken and finds the value
- *   unchanged has used up its wake, as it would have by leaving.
+ *   nor while a wake is due that may be ours.  k wakes of one are issued to k
+ *   different marks, since a mark without a wake is one of parked - due; whoever
+ *   is woken and finds the value unchanged has used up its wake, as it would
+ *   have by leaving.
  *
  * WHAT A DEATH LEAVES
  *   waiter, marked      a mark too many: one idle wake

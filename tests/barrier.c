@@ -73,7 +73,7 @@ static void run_meeting(const char *name, uint32_t processes, uint32_t threads,
 	const struct wanted wanted = { processes * threads, policy, generations,
 		threads };
 	struct room *r = make_room(name, &wanted);
-	struct process p[8];
+	struct process p[MOST];
 	char arg[64];
 
 	assert_non_null(r);
@@ -106,6 +106,8 @@ MEETING(processes_and_threads_that_block_meet, 3, 3, 1000, BLOCK)
 MEETING(threads_that_yield_meet, 1, 4, 500, YIELD)
 MEETING(a_hundred_threads_of_two_processes_meet, 2, 50, 50, BLOCK)
 MEETING(a_hundred_threads_of_one_process_meet, 1, 100, 50, ADAPTIVE)
+/* More than it can know. */
+MEETING(seventy_processes_meet, 70, 1, 20, BLOCK)
 
 /* Parents and children. */
 static int part_family(const char *arg)
@@ -442,6 +444,7 @@ int main(int argc, char **argv)
 		TEST(threads_that_yield_meet),
 		TEST(a_hundred_threads_of_two_processes_meet),
 		TEST(a_hundred_threads_of_one_process_meet),
+		TEST(seventy_processes_meet),
 		TEST(children_of_fork_are_parties_of_their_own),
 		TEST(one_party_never_waits),
 		TEST(who_is_late_has_not_come),

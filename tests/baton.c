@@ -210,12 +210,14 @@ static void only_who_has_the_turn_may_pass_it(void **state)
 static int part_impostor(const char *arg)
 {
 	struct room *r = join_room(arg, NULL);
+	int e;
 
 	RESULT(handoff_baton_wait(&r->baton, 1), EBUSY);
 	RESULT(handoff_baton_trywait(&r->baton, 1), EBUSY);
 	RESULT(handoff_baton_wait_until(&r->baton, 1, soon(10)), EBUSY);
 	RESULT(handoff_baton_pass(&r->baton, 0), EPERM);
-	RESULT(handoff_baton_switch(&r->baton, 1, 0), EBUSY);
+	e = handoff_baton_switch(&r->baton, 1, 0);
+	CHECK(e == EBUSY || e == EPERM);
 	return 0;
 }
 

@@ -31,9 +31,9 @@ int fill_room(void *memory, size_t bytes, void *arg)
 	return handoff_mutex_init(&((struct room *)memory)->lock, arg);
 }
 
-static struct room *make_kind(const char *name, unsigned flags)
+static struct room *make_kind(const char *name, unsigned flags, unsigned policy)
 {
-	struct handoff_mutex_attr attr = { sizeof attr, flags, 0, 0 };
+	struct handoff_mutex_attr attr = { sizeof attr, flags, policy, 0 };
 	struct room *r = make_room(name, &attr);
 
 	assert_non_null(r);
@@ -146,10 +146,10 @@ static int share(struct room *r, const char *name, unsigned n, double seconds,
 }
 
 /* Fails if that is not so in one of several tries. */
-static void assert_shared(const char *name, unsigned flags, uint64_t busy,
-    unsigned n, double least)
+static void assert_shared(const char *name, unsigned flags, unsigned policy,
+    uint64_t busy, unsigned n, double least)
 {
-	struct room *r = make_kind(name, flags);
+	struct room *r = make_kind(name, flags, policy);
 	int tries = 0;
 
 	r->busy = busy;
@@ -171,7 +171,7 @@ static void two_in_tight_loops_share_it(void **state)
 	(void)state;
 	if (one_cpu())
 		SKIP("there is one CPU, and who has it has the mutex");
-	assert_shared("tight", 0, 0, 2, 0.25);
+	assert_shared("tight", 0, HANDOFF_WAIT_ADAPTIVE, 0, 2, 0.25);
 }
 
 /* Who has it has it nearly all the time. */
@@ -180,8 +180,10 @@ static void two_that_hold_it_for_long_share_it(void **state)
 	(void)state;
 	if (one_cpu())
 		SKIP("there is one CPU, and who has it has the mutex");
-	assert_shared("long", 0, 300000, 2, 0.25);
-	assert_shared("recursive", HANDOFF_RECURSIVE, 20000, 2, 0.25);
+	assert_shared("long", 0, HANDOFF_WAIT_ADAPTIVE, 300000, 2, 0.25);
+	assert_shared("blocking", 0, HANDOFF_WAIT_BLOCK, 300000, 2, 0.25);
+	assert_shared("recursive", HANDOFF_RECURSIVE, HANDOFF_WAIT_BLOCK, 20000,
+	    2, 0.25);
 }
 
 static void each_of_three_gets_on(void **state)
@@ -189,13 +191,14 @@ static void each_of_three_gets_on(void **state)
 	(void)state;
 	if (one_cpu())
 		SKIP("there is one CPU, and who has it has the mutex");
-	assert_shared("three", 0, 0, 3, 0.02);
+	assert_shared("three", 0, HANDOFF_WAIT_ADAPTIVE, 0, 3, 0.02);
+	assert_shared("three_blocking", 0, HANDOFF_WAIT_BLOCK, 100000, 3, 0.1);
 }
 
 /* The third is killed again and again, wherever it is. */
 static void two_get_on_while_a_third_is_killed(void **state)
 {
-	struct room *r = make_kind("killed", 0);
+	struct room *r = make_kind("killed", 0, 0);
 	struct process p[2];
 
 	(void)state;
@@ -271,7 +274,7 @@ static int count_turns(struct room *r, const char *name)
 
 static void an_owner_cannot_have_it_again_at_once(void **state)
 {
-	struct room *r = make_kind("turn", 0);
+	struct room *r = make_kind("turn", 0, 0);
 	int n = 0;
 
 	(void)state;
@@ -285,7 +288,7 @@ static void an_owner_cannot_have_it_again_at_once(void **state)
 
 static void what_a_killed_waiter_had_reserved_lapses(void **state)
 {
-	struct room *r = make_kind("lapse", 0);
+	struct room *r = make_kind("lapse", 0, 0);
 
 	(void)state;
 	for (int i = 0; i < 6; i++) {
@@ -320,7 +323,7 @@ static void what_a_killed_waiter_had_reserved_lapses(void **state)
 
 static void an_unfair_one_excludes_all_the_same(void **state)
 {
-	struct room *r = make_kind("unfair", HANDOFF_UNFAIR);
+	struct room *r = make_kind("unfair", HANDOFF_UNFAIR, 0);
 
 	(void)state;
 	r->busy = 0;

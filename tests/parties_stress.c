@@ -5,20 +5,14 @@
  * looks again by itself, so that a lost wake stops them for good, and in which
  * each step between two atomics may be held up at random.
  */
-#define _GNU_SOURCE
-#include "processes.h"
+#include "jostle.h"
 
 #include <errno.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "points.h"
-
 #define MOST 6u    /* processes */
-#define STILL 8.0  /* seconds without progress: they hang */
 #define ENOUGH 10u /* posts that let everybody go in the end */
 
 struct wanted {
@@ -110,44 +104,7 @@ static struct room *make(unsigned flags, struct wanted *wanted)
 	return handoff_segment_memory(segment);
 }
 
-/* ---- Chance ------------------------------------------------------------ */
-
-static uint32_t seed;
-
-static uint32_t chance(uint32_t n)
-{
-	seed = seed * 1664525u + 1013904223u;
-	return (uint32_t)((uint64_t)n * (seed >> 8) >> 24);
-}
-
-/* At each point: often nothing, sometimes others run first. */
-static void jostle(void)
-{
-	uint32_t x = chance(256);
-
-	if (x < 12) {
-		sched_yield();
-	} else if (x < 20) {
-		for (volatile uint32_t i = chance(3000); i > 0;)
-			i = i - 1;
-	} else if (x == 20 && chance(4) == 0) {
-		sleep_seconds(chance(200) / 1e6);
-	}
-}
-
-static void pin(void)
-{
-	cpu_set_t may;
-	cpu_set_t one;
-	size_t cpu = 0;
-
-	CHECK(sched_getaffinity(0, sizeof may, &may) == 0);
-	while (!CPU_ISSET(cpu, &may))
-		cpu++;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
-}
+/* ---- Parts ------------------------------------------------------------- */
 
 /* What each part does first: the room, and who this is. */
 static struct room *come_in(const char *arg, unsigned *me)
@@ -156,11 +113,7 @@ static struct room *come_in(const char *arg, unsigned *me)
 
 	CHECK(r != NULL);
 	CHECK(sscanf(arg, "%u", me) == 1);
-	seed = *me * 2654435761u + (uint32_t)handoff_now();
-	if (r->wanted.pinned)
-		pin();
-	handoff__slices = 0;
-	handoff__point_hook = jostle;
+	be_jostled(*me, r->wanted.pinned != 0);
 	say("ready");
 	await("go");
 	return r;
@@ -471,28 +424,6 @@ static int part_pair(const char *arg)
 
 /* ---- The parent -------------------------------------------------------- */
 
-/* Fails unless they always get on, and do at least `least` steps. */
-static unsigned watch(struct room *r, double seconds, unsigned least)
-{
-	double end = seconds_now() + seconds;
-	double moved = seconds_now();
-	unsigned before = 0;
-
-	while (seconds_now() < end || before < least) {
-		unsigned now = atomic_load(&r->progress);
-
-		if (now != before)
-			moved = seconds_now();
-		else if (seconds_now() - moved > STILL)
-			fail_msg("a wake is lost: nothing moves after %u", now);
-		before = now;
-		sleep_seconds(0.02);
-	}
-	print_message("%u steps, %u times late\n", before,
-	    atomic_load(&r->late));
-	return before;
-}
-
 static void let_traders_go(struct room *r)
 {
 	for (unsigned i = 0; i < 2; i++)
@@ -530,7 +461,8 @@ static void run(const char *part, unsigned processes, unsigned variant,
 	}
 	for (unsigned i = 0; i < processes; i++)
 		tell(&p[i], "go");
-	watch(r, 0.7, 200);
+	watch_progress(&r->progress, 0.7, 200);
+	print_message("%u times late\n", atomic_load(&r->late));
 	atomic_store(&r->stop, 1);
 	if (strcmp(part, "trade") == 0)
 		let_traders_go(r);

@@ -44,7 +44,7 @@ struct room {
 	handoff_word64 word64;
 	handoff_baton baton;
 	volatile unsigned ready; /* for the condition, under its mutex */
-	unsigned char more[1000];
+	_Alignas(64) unsigned char more[1024];
 };
 
 const size_t room_bytes = sizeof(struct room);
@@ -242,7 +242,7 @@ static void all_who_have_it_open_are_told_of(void **state)
 	/* One closes it, one is killed. */
 	tell(&p[0], "close");
 	expect(&p[0], "closed");
-	assert_int_equal(ask(r->more + 999), 2);
+	assert_int_equal(ask(r->more + 1023), 2);
 	assert_int_equal(find(p[0].pid), -1);
 	assert_true(find(p[1].pid) >= 0);
 	kill_hard(&p[1]);

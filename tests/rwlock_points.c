@@ -242,6 +242,7 @@ enum setting {
 	ALONE,
 	READ,     /* the parent reads when the victim begins */
 	WRITTEN,  /* the parent writes */
+	LOWERED,  /* the parent has written, and reads */
 	DEAD,     /* a writer has died */
 	OUTLIVED, /* two wait, the victim holds it */
 };
@@ -258,6 +259,7 @@ static const struct scenario {
 	{ "try_read", play_try_read, ALONE, 0, 8 },
 	{ "read_behind", play_read_behind, WRITTEN, 0, 12 },
 	{ "read_late", play_read_late, WRITTEN, 0, 4 },
+	{ "read_beside", play_read_behind, LOWERED, 0, 8 },
 	{ "write", play_write, ALONE, 1, 5 },
 	{ "try_write", play_try_write, ALONE, 1, 5 },
 	{ "write_behind_reader", play_write_behind, READ, 1, 9 },
@@ -350,18 +352,21 @@ static int run_behind(const struct scenario *x, struct room *r, unsigned n,
 	int alive = -1;
 
 	assert_int_equal(x->setting == READ ? read_soon(r) : write_soon(r), 0);
+	if (x->setting == LOWERED)
+		assert_int_equal(handoff_rwlock_downgrade(&r->lock), 0);
 	v = start_victim(x, n);
 	expect(&v, "begin");
 	settle(v.pid);
 	/* Who is to be late is so even where the deadline comes late. */
-	if (strstr(x->name, "late") || x->play == play_try_write_behind)
+	if (strstr(x->name, "late") || x->setting == LOWERED ||
+	    x->play == play_try_write_behind)
 		alive = survived(&v);
 	else
 		*waited = has_died(&v);
-	if (x->setting == READ)
-		unlock_read(r);
-	else
+	if (x->setting == WRITTEN)
 		unlock_write(r);
+	else
+		unlock_read(r);
 	return alive >= 0 ? alive : survived(&v);
 }
 
@@ -408,6 +413,7 @@ static int run(const struct scenario *x, struct room *r, unsigned n,
 	switch (x->setting) {
 	case READ:
 	case WRITTEN:
+	case LOWERED:
 		return run_behind(x, r, n, waited);
 	case DEAD:
 		return run_dead(x, r, n);
@@ -479,11 +485,11 @@ static void walk(const struct scenario *x, struct room *r)
 		end_rw(r);                         \
 	}
 
-WALKS(a_death_while_locking_to_read_is_never_told, 0, 5)
-WALKS(a_death_while_locking_to_write_is_told_once, 5, 9)
-WALKS(a_death_while_giving_up_is_never_told, 9, 12)
-WALKS(a_death_while_unlocking_strands_nobody, 12, 17)
-WALKS(a_death_while_repairing_is_told_to_the_next, 17, SCENARIOS)
+WALKS(a_death_while_locking_to_read_is_never_told, 0, 6)
+WALKS(a_death_while_locking_to_write_is_told_once, 6, 10)
+WALKS(a_death_while_giving_up_is_never_told, 10, 13)
+WALKS(a_death_while_unlocking_strands_nobody, 13, 18)
+WALKS(a_death_while_repairing_is_told_to_the_next, 18, SCENARIOS)
 
 /* ---- Killed at random -------------------------------------------------- */
 

@@ -46,88 +46,91 @@ struct width {
 	void (*user_store)(union word *w, uint64_t value, int relaxed);
 };
 
-#define WIDTH(bits)                                                           \
-	static int init##bits(union word *w, uint64_t value,                  \
-	    const struct handoff_word_attr *attr)                             \
-	{                                                                     \
-		return handoff_word##bits##_init(&w->w##bits,                 \
-		    (uint##bits##_t)value, attr);                             \
-	}                                                                     \
-	static int open##bits(union word **w, const char *name,               \
-	    unsigned flags, uint64_t value,                                   \
-	    const struct handoff_word_attr *attr)                             \
-	{                                                                     \
-		return handoff_word##bits##_open((handoff_word##bits **)w,    \
-		    name, flags, 0600, (uint##bits##_t)value, attr);          \
-	}                                                                     \
-	static int destroy##bits(union word *w)                               \
-	{                                                                     \
-		return handoff_word##bits##_destroy(&w->w##bits);             \
-	}                                                                     \
-	static uint64_t load##bits(const union word *w)                       \
-	{                                                                     \
-		return handoff_word##bits##_load(&w->w##bits);                \
-	}                                                                     \
-	static void store##bits(union word *w, uint64_t value)                \
-	{                                                                     \
-		handoff_word##bits##_store(&w->w##bits,                       \
-		    (uint##bits##_t)value);                                   \
-	}                                                                     \
-	static uint64_t add##bits(union word *w, uint64_t value)              \
-	{                                                                     \
-		return handoff_word##bits##_add(&w->w##bits,                  \
-		    (uint##bits##_t)value);                                   \
-	}                                                                     \
-	static uint64_t exchange##bits(union word *w, uint64_t value)         \
-	{                                                                     \
-		return handoff_word##bits##_exchange(&w->w##bits,             \
-		    (uint##bits##_t)value);                                   \
-	}                                                                     \
-	static int swap##bits(union word *w, uint64_t *expected,              \
-	    uint64_t desired)                                                 \
-	{                                                                     \
-		uint##bits##_t e = (uint##bits##_t) * expected;               \
-		int swapped =                                                 \
-		    handoff_word##bits##_compare_exchange(&w->w##bits, &e,    \
-		        (uint##bits##_t)desired);                             \
-                                                                              \
-		*expected = e;                                                \
-		return swapped;                                               \
-	}                                                                     \
-	static int wait##bits(union word *w, uint64_t equal)                  \
-	{                                                                     \
-		return handoff_word##bits##_wait(&w->w##bits,                 \
-		    (uint##bits##_t)equal);                                   \
-	}                                                                     \
-	static int wait_until##bits(union word *w, uint64_t equal,            \
-	    uint64_t deadline)                                                \
-	{                                                                     \
-		return handoff_word##bits##_wait_until(&w->w##bits,           \
-		    (uint##bits##_t)equal, deadline);                         \
-	}                                                                     \
-	static int wake##bits(union word *w, uint32_t n)                      \
-	{                                                                     \
-		return handoff_word##bits##_wake(&w->w##bits, n);             \
-	}                                                                     \
-	static int wake_fenced##bits(union word *w, uint32_t n)               \
-	{                                                                     \
-		return handoff_word##bits##_wake_fenced(&w->w##bits, n);      \
-	}                                                                     \
-	static uint64_t user_add##bits(union word *w, uint64_t value)         \
-	{                                                                     \
-		return atomic_fetch_add((_Atomic uint##bits##_t *)&w->w##bits \
-		                            .value,                           \
-		    (uint##bits##_t)value);                                   \
-	}                                                                     \
-	static void user_store##bits(union word *w, uint64_t value,           \
-	    int relaxed)                                                      \
-	{                                                                     \
-		if (relaxed)                                                  \
-			__atomic_store_n(&w->w##bits.value,                   \
-			    (uint##bits##_t)value, __ATOMIC_RELAXED);         \
-		else                                                          \
-			__atomic_store_n(&w->w##bits.value,                   \
-			    (uint##bits##_t)value, __ATOMIC_SEQ_CST);         \
+#define W32(w) ((handoff_word32 *)(w))
+#define W64(w) ((handoff_word64 *)(w))
+
+#define WIDTH(bits)                                                            \
+	static int init##bits(union word *w, uint64_t value,                   \
+	    const struct handoff_word_attr *attr)                              \
+	{                                                                      \
+		return handoff_word##bits##_init(W##bits(w),                   \
+		    (uint##bits##_t)value, attr);                              \
+	}                                                                      \
+	static int open##bits(union word **w, const char *name,                \
+	    unsigned flags, uint64_t value,                                    \
+	    const struct handoff_word_attr *attr)                              \
+	{                                                                      \
+		return handoff_word##bits##_open((handoff_word##bits **)w,     \
+		    name, flags, 0600, (uint##bits##_t)value, attr);           \
+	}                                                                      \
+	static int destroy##bits(union word *w)                                \
+	{                                                                      \
+		return handoff_word##bits##_destroy(W##bits(w));               \
+	}                                                                      \
+	static uint64_t load##bits(const union word *w)                        \
+	{                                                                      \
+		return handoff_word##bits##_load(                              \
+		    (const handoff_word##bits *)w);                            \
+	}                                                                      \
+	static void store##bits(union word *w, uint64_t value)                 \
+	{                                                                      \
+		handoff_word##bits##_store(W##bits(w), (uint##bits##_t)value); \
+	}                                                                      \
+	static uint64_t add##bits(union word *w, uint64_t value)               \
+	{                                                                      \
+		return handoff_word##bits##_add(W##bits(w),                    \
+		    (uint##bits##_t)value);                                    \
+	}                                                                      \
+	static uint64_t exchange##bits(union word *w, uint64_t value)          \
+	{                                                                      \
+		return handoff_word##bits##_exchange(W##bits(w),               \
+		    (uint##bits##_t)value);                                    \
+	}                                                                      \
+	static int swap##bits(union word *w, uint64_t *expected,               \
+	    uint64_t desired)                                                  \
+	{                                                                      \
+		uint##bits##_t e = (uint##bits##_t)(*expected);                \
+		int swapped = handoff_word##bits##_compare_exchange(W##bits(   \
+		                                                        w),    \
+		    &e, (uint##bits##_t)desired);                              \
+                                                                               \
+		*expected = e;                                                 \
+		return swapped;                                                \
+	}                                                                      \
+	static int wait##bits(union word *w, uint64_t equal)                   \
+	{                                                                      \
+		return handoff_word##bits##_wait(W##bits(w),                   \
+		    (uint##bits##_t)equal);                                    \
+	}                                                                      \
+	static int wait_until##bits(union word *w, uint64_t equal,             \
+	    uint64_t deadline)                                                 \
+	{                                                                      \
+		return handoff_word##bits##_wait_until(W##bits(w),             \
+		    (uint##bits##_t)equal, deadline);                          \
+	}                                                                      \
+	static int wake##bits(union word *w, uint32_t n)                       \
+	{                                                                      \
+		return handoff_word##bits##_wake(W##bits(w), n);               \
+	}                                                                      \
+	static int wake_fenced##bits(union word *w, uint32_t n)                \
+	{                                                                      \
+		return handoff_word##bits##_wake_fenced(W##bits(w), n);        \
+	}                                                                      \
+	static uint64_t user_add##bits(union word *w, uint64_t value)          \
+	{                                                                      \
+		return atomic_fetch_add((_Atomic uint##bits##_t *)&W##bits(w)  \
+		                            ->value,                           \
+		    (uint##bits##_t)value);                                    \
+	}                                                                      \
+	static void user_store##bits(union word *w, uint64_t value,            \
+	    int relaxed)                                                       \
+	{                                                                      \
+		if (relaxed)                                                   \
+			__atomic_store_n(&W##bits(w)->value,                   \
+			    (uint##bits##_t)value, __ATOMIC_RELAXED);          \
+		else                                                           \
+			__atomic_store_n(&W##bits(w)->value,                   \
+			    (uint##bits##_t)value, __ATOMIC_SEQ_CST);          \
 	}
 
 WIDTH(32)

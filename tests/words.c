@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "still.h"
+
 #define BOUND 10.0
 #define MOMENT 0.02
 #define SPINS 0.005 /* s of CPU: far more than the way into a wait */
@@ -276,24 +278,6 @@ uint32_t word_of(const union object *o)
 
 /* ---- Waiters ----------------------------------------------------------- */
 
-/* True where the system does not tell. */
-static int is_still(pid_t pid)
-{
-	char path[64];
-	char c = 'S';
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	f = fopen(path, "r");
-	if (!f)
-		return 1;
-	if (fscanf(f, "%*d (%*[^)]) %c", &c) != 1)
-		c = 'S';
-	fclose(f);
-	return c == 'S' || c == 'Z';
-}
-
-/* A loaded machine may need more than the first moment. */
 void until_asleep(pid_t pid)
 {
 	double end = seconds_now() + BOUND;
