@@ -94,6 +94,11 @@ static struct handoff__place place_of(const struct handoff__baton *b,
 
 /* ---- Parties ----------------------------------------------------------- */
 
+static bool is_party(const struct handoff__baton *b, uint32_t party)
+{
+	return party < b->parties && party < HANDOFF__PARTIES;
+}
+
 /*
  * The slot belonged to a dead process; it is ours if nobody else was first.
  * Whether it is in turn is looked at before the slot is ours: a turn that
@@ -144,7 +149,7 @@ static int claim(struct handoff__baton *b, uint32_t me, uint64_t patience)
 	uint32_t token;
 	int e;
 
-	if (me >= b->parties || me >= HANDOFF__PARTIES)
+	if (!is_party(b, me))
 		return EINVAL;
 	e = handoff__self_begin();
 	if (e != 0)
@@ -281,7 +286,7 @@ static int pass(struct handoff__baton *b, const uint32_t *from, uint32_t to)
 	struct handoff__place place;
 	uint64_t v;
 
-	if (to >= b->parties || to >= HANDOFF__PARTIES)
+	if (!is_party(b, to) || (from && !is_party(b, *from)))
 		return EINVAL;
 	if (!self)
 		return EPERM;
