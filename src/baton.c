@@ -231,7 +231,6 @@ static struct handoff__site site_of(struct handoff__baton *b, uint32_t me)
 		.object = b,
 		.last = &b->last,
 		.statistics = &b->statistics,
-		.line = &b->state,
 		.place = place_of(b, me),
 		.value = me };
 }
@@ -261,7 +260,6 @@ int handoff_baton_trywait(handoff_baton *baton, uint32_t me)
 {
 	struct handoff__baton *b = baton_of(baton);
 	struct handoff__site x;
-	uint32_t ms;
 	int e = b ? claim(b, me, 0) : EINVAL;
 
 	if (e != 0)
@@ -270,11 +268,7 @@ int handoff_baton_trywait(handoff_baton *baton, uint32_t me)
 	x.self = handoff__self_pointer;
 	if (look(&x) == 0)
 		return 0;
-	ms = (uint32_t)(handoff__clock() / 1000000u);
-	if (!x.dead || x.self->asked == ms)
-		return EBUSY;
-	x.self->asked = ms;
-	return dead(&x);
+	return x.dead && handoff__may_ask(x.self) ? dead(&x) : EBUSY;
 }
 
 /* ---- Passing ----------------------------------------------------------- */

@@ -356,11 +356,8 @@ int handoff_mutex_lock_until(handoff_mutex *mutex, uint64_t deadline)
 static int try_harder(struct handoff__mutex *m, struct handoff__self *self,
     uint32_t seen)
 {
-	uint32_t ms = now_ms();
-
-	if (m->head.segment == 0 || ms == self->asked)
+	if (m->head.segment == 0 || !handoff__may_ask(self))
 		return EBUSY;
-	self->asked = ms;
 	return recover(m, self, 0, seen);
 }
 

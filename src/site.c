@@ -5,7 +5,7 @@
  *   1  look; content: done
  *   2  spin as long as wait.c says, and look again; at the end of a slice ask
  *      whether somebody died
- *   3  before the first park ask the same
+ *   3  before the first park ask the same, once a millisecond at the most
  *   4  mark; if what was seen has changed, look again
  *   5  park until woken, until a slice ends or until the deadline
  *   6  at a slice's end ask again, at the deadline look a last time; else 1
@@ -46,12 +46,23 @@ static unsigned partner(struct handoff__site *x)
 	    atomic_load_explicit(x->last, memory_order_relaxed));
 }
 
+bool handoff__may_ask(struct handoff__self *self)
+{
+	uint32_t ms = (uint32_t)(handoff__clock() / 1000000u);
+
+	if (ms == self->asked)
+		return false;
+	self->asked = ms;
+	return true;
+}
+
 /* Steps 3 to 6. */
 static int park(struct handoff__site *x)
 {
 	int e;
 
-	if (x->dead && !x->w.parked && (e = x->dead(x)) != EBUSY)
+	if (x->dead && !x->w.parked && handoff__may_ask(x->self) &&
+	    (e = x->dead(x)) != EBUSY)
 		return e;
 	if (!x->mark(x))
 		return EBUSY;

@@ -18,7 +18,7 @@ struct handoff__site {
 	 * by one that has parked: whoever woke it took the mark away. */
 	bool (*mark)(struct handoff__site *x);
 	/* Has somebody died who was to end this?  EBUSY: no.  NULL: nobody
-	 * could.  Asked before the first park and at the end of slices. */
+	 * could. */
 	int (*dead)(struct handoff__site *x);
 	/* Leaves without having been content, and passes on a wake that was
 	 * not for it alone.  For handoff_wait_any. */
@@ -47,6 +47,10 @@ struct handoff__site {
 /* Waits: what look or dead answered, or ETIMEDOUT; ENOMEM or EAGAIN if this
  * thread could not be set up. */
 int handoff__wait_for(struct handoff__site *x, uint64_t deadline);
+
+/* Whether this thread may ask now after somebody's life without need; it costs a
+ * microsecond, and may be done once a millisecond. */
+bool handoff__may_ask(struct handoff__self *self);
 
 /* The CPU on which another thread was last seen at an object, plus 1; 0: not
  * known.  `last` is what it left there, or what we did. */

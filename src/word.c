@@ -161,6 +161,7 @@ bool handoff__word_site(struct handoff__site *x, void *object,
 		.object = w,
 		.last = &w->last,
 		.statistics = &w->statistics,
+		.line = &w->value64,
 		.place = place_of(w),
 		.value = while_equal };
 	return true;
