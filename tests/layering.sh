@@ -6,8 +6,8 @@
 #   src/port.h stdint.h, stddef.h and stdatomic.h
 #   src/       src/, handoff.h and the C standard's headers; no #if on a system
 #   posix/     port.h, config.h, its own headers and the system's
-#   tests/     handoff.h, its own headers and the system's; layout, wait, the
-#              fake port also src/, all of them points.h
+#   tests/     handoff.h, its own headers and the system's; layout, wait,
+#              parties_points and the fake port also src/, all of them points.h
 #   bench/ examples/    handoff.h, their own headers and the system's
 # shellcheck disable=SC2046,SC2086
 set -u
@@ -86,7 +86,8 @@ for file in tests/*.[ch] bench/*.[ch] examples/*.[ch]; do
 	[ -f "$file" ] || continue
 	files=$((files + 1))
 	case $file in
-	tests/layout.c | tests/wait.c | tests/wait_case.h | tests/fake_port.[ch]) ;;
+	tests/layout.c | tests/wait.c | tests/wait_case.h | tests/fake_port.[ch] | \
+	tests/parties_points.c) ;;
 	tests/*) never "$file" ${own%%points.h*} ${own##*points.h} ;;
 	*) never "$file" $own ;;
 	esac
