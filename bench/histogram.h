@@ -14,6 +14,9 @@
 #define HISTOGRAM_BUCKETS \
 	((HISTOGRAM_TOP_BITS - HISTOGRAM_SUB_BITS + 1) << HISTOGRAM_SUB_BITS)
 
+/* At most, of a quantile: half of a bucket's width by its least value. */
+#define HISTOGRAM_ERROR 0.004
+
 struct histogram {
 	uint64_t count;
 	uint64_t min;

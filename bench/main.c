@@ -22,6 +22,8 @@ static const struct {
 	{ "pingpong", pingpong_main, "round trips between two processes" },
 	{ "costs", costs_main, "operations that nobody contends" },
 	{ "fairness", fairness_main, "two processes contend for a lock" },
+	{ "ladder", ladder_main, "all costs in one list, the least first" },
+	{ "idle", idle_main, "what a process that waits costs" },
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

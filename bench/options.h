@@ -14,20 +14,22 @@
 #include "place.h"
 #include "via.h"
 
-#define OPTIONS_VIAS 64
+#define OPTIONS_VIAS 128
+#define OPTIONS_TIMES 16
+
+struct options_times { /* none of them twice */
+	uint64_t ns[OPTIONS_TIMES];
+	size_t count;
+};
 
 struct pingpong_options {
 	const struct via *vias[OPTIONS_VIAS]; /* none of them twice */
 	size_t via_count;
 	enum place places[PLACES];
 	size_t place_count;
+	struct options_times works, gaps;
 	uint64_t rounds;   /* of a stretch; UINT64_MAX: as time allows */
-	uint64_t trial_ns; /* both stretches together */
-	unsigned trials;
-	enum bench_format format;
-};
-
-struct costs_options {
+	uint64_t trial_ns; /* both stretches together; 0: the default */
 	unsigned trials;
 	enum bench_format format;
 };
@@ -39,14 +41,56 @@ struct fairness_options {
 	enum bench_format format;
 };
 
-/* These return true to go on; else the program is to end with *status. */
-bool options_pingpong(struct pingpong_options *o, int argc, char **argv,
-    int *status);
-bool options_costs(struct costs_options *o, int argc, char **argv, int *status);
-bool options_fairness(struct fairness_options *o, int argc, char **argv,
-    int *status);
+/* ---- for commands that have their options in a file of their own ------- */
+
+/* What a command's table of options has at the most in common with others;
+ * its own start with OPTION_OWN. */
+enum {
+	OPTION_VIA = 1,
+	OPTION_PLACE,
+	OPTION_ROUNDS,
+	OPTION_TIME,
+	OPTION_TRIALS,
+	OPTION_FORMAT,
+	OPTION_HELP,
+	OPTION_OWN
+};
+
+struct option; /* of getopt_long() */
+
+struct options_command {
+	const struct option *longs; /* --help must be OPTION_HELP */
+	void (*help)(void);         /* prints it */
+	/* Takes an option; returns 0, or BENCH_USAGE after a message. */
+	int (*take)(void *options, int option, char *value);
+};
+
+/* Reads a command line.  True to go on; else the program is to end with
+ * *status. */
+bool options_parse(const struct options_command *command, void *options,
+    int argc, char **argv, int *status);
+
+/* These read a value; false if it is none. */
+bool options_number(uint64_t *number, uint64_t max, const char *text);
+bool options_seconds(uint64_t *ns, const char *text);
+bool options_trials(unsigned *trials, const char *text);
+bool options_format(enum bench_format *format, const char *text, bool csv);
+
+/* Hands each word of a comma list to `add`.  Returns 0, or BENCH_USAGE after
+ * it has said that the first word refused is `wrong`. */
+int options_list(void *options, char *text, const char *wrong,
+    bool (*add)(void *options, const char *word));
 
 /* Says on stderr what is wrong and returns BENCH_USAGE. */
 int options_wrong(const char *what, const char *value);
+
+/* ---- command lines ----------------------------------------------------- */
+
+/* These return true to go on; else the program is to end with *status. */
+bool options_pingpong(struct pingpong_options *o, int argc, char **argv,
+    int *status);
+uint64_t options_trial_ns(const struct pingpong_options *o, uint64_t gap_ns);
+bool options_fairness(struct fairness_options *o, int argc, char **argv,
+    int *status);
 
 #endif

@@ -6,8 +6,9 @@
  * A trial has three stretches: a warm-up, round trips with a time stamp
  * before and after each, and round trips without.  Stamps show how round
  * trips are spread but hide a part of what they measure; so the mean comes
- * from the stretch without.  Part 0 ends a stretch by moving the control line
- * and one more round trip, in which part 1 sees it.
+ * from the stretch without.  Where there are gaps before the round trips there
+ * is no such stretch.  Part 0 ends a stretch by moving the control line and
+ * one more round trip, in which part 1 sees it.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -21,19 +22,26 @@
 #endif
 
 #include "run.h"
+#include "work.h"
 
-#define STRETCHES 3u
 #define BATCH_NS 100000u /* of bare round trips between looks at the clock */
 
-static uint64_t cpu_ns(void)
+static uint64_t ns_of(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
+}
+
+/* What the process has used up since it was `before`. */
+static struct usage used(struct usage before)
 {
 	struct rusage r;
 
 	getrusage(RUSAGE_SELF, &r);
-	return ((uint64_t)r.ru_utime.tv_sec + (uint64_t)r.ru_stime.tv_sec) *
-	    1000000000u +
-	    ((uint64_t)r.ru_utime.tv_usec + (uint64_t)r.ru_stime.tv_usec) *
-	    1000u;
+	return (struct usage){
+		ns_of(r.ru_utime) + ns_of(r.ru_stime) - before.cpu_ns,
+		(uint64_t)r.ru_nvcsw - before.blocked,
+		(uint64_t)r.ru_nivcsw - before.preempted,
+	};
 }
 
 /* How many round trips to make next, after `done` of them took `ns`. */
@@ -53,7 +61,6 @@ static int call_bare(const struct via *via, struct via_side *side,
 	uint64_t start = bench_now(), before = start, now, batch = 1;
 	int e;
 
-	r->bare_rounds = 0;
 	do {
 		if (batch > rounds - r->bare_rounds)
 			batch = rounds - r->bare_rounds;
@@ -69,57 +76,108 @@ static int call_bare(const struct via *via, struct via_side *side,
 	return 0;
 }
 
+/* How long part 1 took to have the turn that was given at `before`. */
+static void record_wake(const struct via_side *side, uint64_t before,
+    struct report *r)
+{
+	uint64_t at = atomic_load_explicit(&side->control->turn_at,
+	    memory_order_acquire);
+	uint64_t ns = at > before ? at - before : 0;
+
+	histogram_record(&r->wake, ns);
+	r->wake_ns += ns;
+}
+
 static int call_stamped(const struct via *via, struct via_side *side,
-    uint64_t rounds, uint64_t limit_ns, struct histogram *h)
+    const struct job *job, uint64_t limit_ns, struct report *r)
 {
 	uint64_t start = bench_now(), before, after;
 	int e;
 
 	do {
+		if (job->gap_ns > 0)
+			r->slept_ns += work_sleep(job->gap_ns);
 		before = bench_now();
 		e = via->call(side, 1);
 		if (e != 0)
 			return e;
 		after = bench_now();
-		histogram_record(h, after - before);
-	} while (h->count < rounds && after - start < limit_ns);
+		histogram_record(&r->stamped, after - before);
+		r->stamped_ns += after - before;
+		if (job->gap_ns > 0)
+			record_wake(side, before, r);
+	} while (r->stamped.count < job->rounds && after - start < limit_ns);
 	return 0;
 }
 
-/* Ends a stretch: part 1 serves one more round trip and leaves its loop. */
-static int end_stretch(const struct via *via, struct via_side *side)
+/* What a way to wait learns from calls in a row does not hold after gaps: the
+ * warm-up has them too, where there are any. */
+static int warm_up(const struct via *via, struct via_side *side,
+    const struct job *job, struct report *r)
+{
+	if (job->gap_ns == 0)
+		return call_bare(via, side, UINT64_MAX, job->warm_ns, r);
+	return call_stamped(via, side, job, job->warm_ns, r);
+}
+
+/* A round trip that counts among all rounds, but not among those of a
+ * stretch. */
+static int call_between(const struct via *via, struct via_side *side,
+    const struct job *job, struct report *r)
+{
+	if (job->gap_ns > 0)
+		work_sleep(job->gap_ns);
+	r->rounds++;
+	return via->call(side, 1);
+}
+
+/* Part 1 serves one more round trip and leaves its loop. */
+static int end_stretch(const struct via *via, struct via_side *side,
+    const struct job *job, struct report *r)
 {
 	atomic_store(&side->control->stretch, ++side->stretch);
-	return via->call(side, 1);
+	return call_between(via, side, job, r);
+}
+
+/* The stretches behind the warm-up.  The first round trip of each waits for
+ * part 1 to be back in its loop. */
+static int call_measured(const struct via *via, struct via_side *side,
+    const struct job *job, struct report *r)
+{
+	int e = call_between(via, side, job, r);
+
+	if (e == 0)
+		e = call_stamped(via, side, job, job->limit_ns, r);
+	if (e == 0)
+		e = end_stretch(via, side, job, r);
+	if (job->gap_ns > 0 || e != 0)
+		return e;
+	e = call_between(via, side, job, r);
+	if (e == 0)
+		e = call_bare(via, side, job->rounds, job->limit_ns, r);
+	if (e == 0)
+		e = end_stretch(via, side, job, r);
+	return e;
 }
 
 static int call_stretches(const struct via *via, struct via_side *side,
     const struct job *job, struct report *r)
 {
-	uint64_t wall, cpu;
+	struct usage before;
+	uint64_t wall;
 	int e;
 
-	e = call_bare(via, side, UINT64_MAX, job->warm_ns, r);
+	e = warm_up(via, side, job, r);
 	if (e == 0)
-		e = end_stretch(via, side);
+		e = end_stretch(via, side, job, r);
+	memset(r, 0, sizeof(*r));
 	wall = bench_now();
-	cpu = cpu_ns();
-	/* The first of a stretch waits for part 1 to be back in its loop. */
+	before = used((struct usage){ 0, 0, 0 });
 	if (e == 0)
-		e = via->call(side, 1);
-	if (e == 0)
-		e = call_stamped(via, side, job->rounds, job->limit_ns,
-		    &r->stamped);
-	if (e == 0)
-		e = end_stretch(via, side);
-	if (e == 0)
-		e = via->call(side, 1);
-	if (e == 0)
-		e = call_bare(via, side, job->rounds, job->limit_ns, r);
-	if (e == 0)
-		e = end_stretch(via, side);
-	r->cpu_ns = cpu_ns() - cpu;
+		e = call_measured(via, side, job, r);
+	r->usage = used(before);
 	r->wall_ns = bench_now() - wall;
+	r->rounds += r->stamped.count + r->bare_rounds;
 	return e;
 }
 
@@ -135,17 +193,19 @@ static int call(const struct via *via, struct via_side *side,
 	return e;
 }
 
-static int serve(const struct via *via, struct via_side *side, struct report *r)
+static int serve(const struct via *via, struct via_side *side,
+    const struct job *job, struct report *r)
 {
-	uint64_t cpu = 0;
+	const uint32_t stretches = job->gap_ns > 0 ? 2 : 3;
+	struct usage before = { 0, 0, 0 };
 	int e = 0;
 
-	for (; side->stretch < STRETCHES && e == 0; side->stretch++) {
+	for (; side->stretch < stretches && e == 0; side->stretch++) {
 		e = via->serve(side);
 		if (side->stretch == 0)
-			cpu = cpu_ns();
+			before = used(before);
 	}
-	r->cpu_ns = cpu_ns() - cpu;
+	r->usage = used(before);
 	return e;
 }
 
@@ -153,10 +213,12 @@ static int serve(const struct via *via, struct via_side *side, struct report *r)
 static void work(const struct via *via, struct via_side *side,
     const struct job *job, struct report *r)
 {
+	if (side->part == 1)
+		work_set(side, job->work_ns, job->gap_ns > 0);
 	if (side->part == 0)
 		r->error = call(via, side, job, r);
 	else
-		r->error = serve(via, side, r);
+		r->error = serve(via, side, job, r);
 	if (r->error == 0)
 		via->close(side);
 }

@@ -17,10 +17,16 @@
 static const struct {
 	const char *name;
 	const char *floor;
+	enum { ONE_CPU, TWO_CPUS, ANY_CPUS } cpus;
+	unsigned loops;
 } places[PLACES] = {
-	[PLACE_CROSS] = { "cross", "line2" },
-	[PLACE_SAME] = { "same", "line2-yield" },
-	[PLACE_FREE] = { "free", "line2" },
+	[PLACE_CROSS] = { "cross", "line2", TWO_CPUS, 0 },
+	[PLACE_SAME] = { "same", "line2-yield", ONE_CPU, 0 },
+	[PLACE_FREE] = { "free", "line2", ANY_CPUS, 0 },
+	[PLACE_BUSY2] = { "busy2", "line2", ANY_CPUS, 2 },
+	[PLACE_BUSY4] = { "busy4", "line2", ANY_CPUS, 4 },
+	/* What yields gives whole timeslices to the loop. */
+	[PLACE_SAME1] = { "same1", "futex", ONE_CPU, 1 },
 };
 
 const char *place_name(enum place place)
@@ -41,6 +47,11 @@ enum place place_find(const char *name)
 const char *place_floor(enum place place)
 {
 	return places[place].floor;
+}
+
+unsigned place_loops(enum place place)
+{
+	return places[place].loops;
 }
 
 #ifdef __linux__
@@ -105,15 +116,15 @@ const char *place_cpus(enum place place, int cpu[2])
 	int pair[2], n;
 
 	cpu[0] = cpu[1] = PLACE_ANY_CPU;
-	if (place == PLACE_FREE)
+	if (places[place].cpus == ANY_CPUS)
 		return NULL;
 	n = find_pair(pair);
 	if (n == 0)
 		return "the CPUs that may be used are not known";
-	if (place == PLACE_CROSS && n < 2)
+	if (places[place].cpus == TWO_CPUS && n < 2)
 		return "only one CPU may be used";
 	cpu[0] = pair[0];
-	cpu[1] = place == PLACE_CROSS ? pair[1] : pair[0];
+	cpu[1] = places[place].cpus == TWO_CPUS ? pair[1] : pair[0];
 	return NULL;
 }
 
@@ -135,7 +146,9 @@ int place_pin(int cpu)
 const char *place_cpus(enum place place, int cpu[2])
 {
 	cpu[0] = cpu[1] = PLACE_ANY_CPU;
-	return place == PLACE_FREE ? NULL : "this system cannot pin a process";
+	if (places[place].cpus == ANY_CPUS)
+		return NULL;
+	return "this system cannot pin a process";
 }
 
 int place_pin(int cpu)

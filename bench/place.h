@@ -9,6 +9,9 @@ enum place {
 	PLACE_CROSS, /* each pinned to a CPU of its own */
 	PLACE_SAME,  /* both pinned to one CPU */
 	PLACE_FREE,  /* not pinned */
+	PLACE_BUSY2, /* not pinned; two endless loops run on the machine */
+	PLACE_BUSY4, /* the same with four */
+	PLACE_SAME1, /* both pinned to one CPU, with one endless loop */
 	PLACES
 };
 
@@ -18,6 +21,9 @@ const char *place_name(enum place place);
 
 /* The place with that name, PLACES if there is none. */
 enum place place_find(const char *name);
+
+/* How many endless loops run there, on the CPU of part 0. */
+unsigned place_loops(enum place place);
 
 /* The via whose cost is the floor at that place. */
 const char *place_floor(enum place place);

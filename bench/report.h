@@ -15,21 +15,41 @@
 #include "place.h"
 #include "via.h"
 
-/* The figures of one via at one place; times in ns. */
+struct quantiles {
+	uint64_t min, p50, p90, p99, p999, max;
+};
+
+/* The figures of one via at one place with one work and gap; times in ns. */
 struct figures {
 	const struct via *via;
 	enum place place;
-	int cpu[2];          /* or PLACE_ANY_CPU */
+	int cpu[2]; /* or PLACE_ANY_CPU */
+	uint64_t work_ns, gap_ns;
 	const char *skipped; /* why, or NULL */
+	bool no_place;       /* that is why: skipped with all vias */
 	unsigned trials;
 	bool cut; /* the time was over before the rounds */
 	uint64_t round_trips, bare_round_trips;
-	uint64_t min, p50, p90, p99, p999, max;
-	uint64_t p50_low, p50_high; /* of the trials */
-	double mean;
-	double cpu_seconds; /* per second, of both processes */
-	double ratio;       /* of means, to the place's floor; 0: unknown */
+	struct quantiles rtt;
+	struct quantiles wake; /* with a gap, as the next two */
+	double wake_mean;
+	double slept;               /* the gap as it was */
+	uint64_t p50_low, p50_high; /* of the trials; with a gap, of wake */
+	bool wide;                  /* these differ more than they should */
+	double mean;                /* of round trips */
+	double cpu_seconds;         /* per second, of both processes */
+	double blocked, preempted;  /* times a round trip, both processes */
+	double ratio; /* of figures_cost(), to the place's floor; 0: unknown */
 };
+
+#define FIGURES_WIDE 0.25 /* (p50_high - p50_low) / p50 from which on */
+
+/* What the handoffs cost: the mean round trip; with work, what the median
+ * round trip takes beyond it; with a gap, the median wake. */
+double figures_cost(const struct figures *f);
+
+/* The median round trip without the work. */
+double figures_excess(const struct figures *f);
 
 void report_pingpong(enum bench_format format, const struct figures *figures,
     size_t count);
@@ -38,7 +58,9 @@ void report_pingpong(enum bench_format format, const struct figures *figures,
 #define REPORT_TIME_MAX 32
 const char *report_time(char text[REPORT_TIME_MAX], double ns);
 
-/* "tool", "version" and "machine": the first members of an object. */
+const char *report_count(char text[REPORT_TIME_MAX], double value);
+
+/* "tool", "version", "machine" and "timer_ns": the first members of an object. */
 void report_json_head(FILE *out);
 void report_json_string(FILE *out, const char *text);
 

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "busy.h"
 #include "run.h"
 
 #define SECOND 1000000000u
@@ -35,6 +36,7 @@ struct watch {
 	uint64_t deadline;
 	char base[BENCH_NAME_MAX];
 	struct child children[2];
+	struct busy busy;
 };
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -342,18 +344,18 @@ static bool work_both(struct watch *w, struct report reports[2])
 	return collect(w);
 }
 
-static bool start_both(struct watch *w)
+static bool start_all(struct watch *w, unsigned alarm_s)
 {
+	const struct trial *trial = w->trial;
 	int part, e;
 
-	for (part = 0; part < 2; part++) {
+	e = busy_start(&w->busy, place_loops(trial->place), trial->cpu[0],
+	    alarm_s);
+	for (part = 0; part < 2 && e == 0; part++)
 		e = start(&w->children[part], part);
-		if (e != 0) {
-			complain(w, "cannot start a process", strerror(e));
-			return false;
-		}
-	}
-	return true;
+	if (e != 0)
+		complain(w, "cannot start a process", strerror(e));
+	return e == 0;
 }
 
 /* The warm-up is a tenth of both stretches, 10 ms at the least unless they
@@ -367,6 +369,31 @@ static uint64_t warm_up(uint64_t limit_ns)
 	return warm < limit_ns ? warm : limit_ns;
 }
 
+uint64_t run_trial_ns(const struct trial *trial)
+{
+	/* The round trips between stretches, and one in each at the least. */
+	uint64_t round = 5 * (trial->work_ns + trial->gap_ns);
+	unsigned stretches = trial->gap_ns > 0 ? 1 : 2;
+
+	return warm_up(trial->limit_ns) + stretches * trial->limit_ns + round;
+}
+
+/* Both parts are about to end by themselves, unless something failed. */
+static bool end_all(struct watch *w, bool ok)
+{
+	if (ok) {
+		reap(&w->children[0], 1000);
+		reap(&w->children[1], 1000);
+	}
+	finish(&w->children[0]);
+	finish(&w->children[1]);
+	if (!busy_stop(&w->busy) && ok && caught == 0) {
+		complain(w, "an endless loop ended early", "");
+		ok = false;
+	}
+	return ok;
+}
+
 bool run_trial(const struct trial *trial, struct report reports[2])
 {
 	struct watch w = {
@@ -378,8 +405,10 @@ bool run_trial(const struct trial *trial, struct report reports[2])
 		.rounds = trial->rounds,
 		.limit_ns = trial->limit_ns,
 		.warm_ns = warm_up(trial->limit_ns),
+		.work_ns = trial->work_ns,
+		.gap_ns = trial->gap_ns,
 	};
-	uint64_t most = job.warm_ns + 2 * job.limit_ns + GRACE_NS;
+	uint64_t most = run_trial_ns(trial) + GRACE_NS;
 	bool ok;
 
 	bench_name(w.base, trial->serial);
@@ -388,14 +417,9 @@ bool run_trial(const struct trial *trial, struct report reports[2])
 	job.alarm_s = (uint32_t)(most / SECOND) + 2;
 	w.deadline = bench_now() + most;
 
-	ok = start_both(&w) && open_both(&w, &job) && work_both(&w, reports);
-	/* Both are about to end by themselves, unless something failed. */
-	if (ok) {
-		reap(&w.children[0], 1000);
-		reap(&w.children[1], 1000);
-	}
-	finish(&w.children[0]);
-	finish(&w.children[1]);
+	ok = start_all(&w, job.alarm_s) && open_both(&w, &job) &&
+	    work_both(&w, reports);
+	ok = end_all(&w, ok);
 	if (!ok)
 		via_unlink(trial->via, w.base);
 	return ok;

@@ -33,17 +33,32 @@ struct job {
 	uint64_t rounds;   /* of each stretch; UINT64_MAX: as time allows */
 	uint64_t limit_ns; /* of each stretch */
 	uint64_t warm_ns;
+	uint64_t work_ns; /* part 1 computes so long before it answers */
+	uint64_t gap_ns;  /* part 0 is idle so long before it calls */
 	uint32_t alarm_s; /* the part ends itself after that */
 };
 
-/* What a part reports; the second part only error and cpu_ns. */
+/* What a process used up in both stretches. */
+struct usage {
+	uint64_t cpu_ns;
+	uint64_t blocked;   /* times it let go of its CPU to wait */
+	uint64_t preempted; /* times it lost it, or yielded */
+};
+
+/* What a part reports; the second part only error and usage. */
 struct report {
-	int32_t error;            /* first, as in every message of a part */
-	uint64_t cpu_ns;          /* of this process in both stretches */
+	int32_t error; /* first, as in every message of a part */
+	struct usage usage;
 	uint64_t wall_ns;         /* of both stretches */
+	uint64_t rounds;          /* in this time, all of them */
 	struct histogram stamped; /* round trips, each with time stamps */
+	uint64_t stamped_ns;      /* all of these together */
 	uint64_t bare_rounds;     /* round trips without stamps between them */
 	uint64_t bare_ns;
+	/* With a gap; then there are no round trips without stamps. */
+	struct histogram wake; /* from giving the turn until the other has it */
+	uint64_t wake_ns;      /* all of these together */
+	uint64_t slept_ns;
 };
 
 struct trial {
@@ -52,12 +67,17 @@ struct trial {
 	int cpu[2];
 	uint64_t rounds;
 	uint64_t limit_ns;
+	uint64_t work_ns;
+	uint64_t gap_ns;
 	unsigned serial; /* no two trials of a run have the same */
 };
 
 /* From now on a signal that ends the bench ends its parts first. */
 void run_prepare(void);
 void run_finish(void);
+
+/* The longest that a trial should take. */
+uint64_t run_trial_ns(const struct trial *trial);
 
 /* Runs a trial.  False if it failed, after a message on stderr. */
 bool run_trial(const struct trial *trial, struct report reports[2]);

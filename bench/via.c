@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,18 +18,29 @@
 
 #define CONTROL ".control"
 
+static const struct {
+	const struct via *vias;
+	const size_t *count;
+} tables[] = {
+	{ via_ours, &via_ours_count },
+	{ via_direct, &via_direct_count },
+	{ via_floors, &via_floors_count },
+	{ via_fixed, &via_fixed_count },
+	{ via_peers, &via_peers_count },
+	{ via_kernel, &via_kernel_count },
+	{ via_boost, &via_boost_count },
+};
+
 const struct via *via_at(size_t index)
 {
-	if (index < via_ours_count)
-		return &via_ours[index];
-	index -= via_ours_count;
-	if (index < via_direct_count)
-		return &via_direct[index];
-	index -= via_direct_count;
-	if (index < via_floors_count)
-		return &via_floors[index];
-	index -= via_floors_count;
-	return index < via_peers_count ? &via_peers[index] : NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		if (index < *tables[i].count)
+			return &tables[i].vias[index];
+		index -= *tables[i].count;
+	}
+	return NULL;
 }
 
 const struct via *via_find(const char *name)
@@ -47,10 +59,21 @@ const char *via_group_name(enum via_group group)
 	static const char *const names[] = {
 		[VIA_OURS] = "ours",
 		[VIA_FLOORS] = "floors",
+		[VIA_FIXED] = "fixed",
 		[VIA_PEERS] = "peers",
 	};
 
 	return names[group];
+}
+
+const char *via_missing(const struct via *via)
+{
+	return via->missing ? via->missing() : NULL;
+}
+
+bool via_is_last(const struct via_side *side)
+{
+	return via_last(side);
 }
 
 int via_open(const struct via *via, struct via_side *side)
@@ -111,4 +134,39 @@ void via_memory_unlink(const char *base, const char *suffix)
 
 	memory_name(name, base, suffix);
 	shm_unlink(name);
+}
+
+/* ---- files ------------------------------------------------------------- */
+
+void via_path(char *path, size_t bytes, const char *base, const char *suffix)
+{
+	const char *dir = getenv("TMPDIR");
+	int n = -1;
+
+	if (dir && dir[0])
+		n = snprintf(path, bytes, "%s/%s.%s", dir, base, suffix);
+	if (n < 0 || (size_t)n >= bytes)
+		snprintf(path, bytes, "/tmp/%s.%s", base, suffix);
+}
+
+int via_put_byte(int fd)
+{
+	while (write(fd, "", 1) != 1)
+		if (errno != EINTR)
+			return errno;
+	return 0;
+}
+
+int via_get_byte(int fd)
+{
+	char byte;
+	ssize_t n;
+
+	while ((n = read(fd, &byte, 1)) != 1) {
+		if (n == 0)
+			return EPIPE;
+		if (errno != EINTR)
+			return errno;
+	}
+	return 0;
 }

@@ -6,7 +6,7 @@
  *	line1        one cache line that both write, spinning
  *	line2        a cache line for each direction, spinning
  *	line2-yield  the same, offering the CPU instead of spinning
- *	futex        one word, blocking at once (Linux)
+ *	futex        a word for each direction, blocking at once (Linux)
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -18,34 +18,24 @@
 #endif
 
 #include "bench.h"
-#include "via.h"
+#include "via_lines.h"
 
 #define LINES ".lines"
 
-struct lines {
-	_Alignas(64) _Atomic uint32_t there; /* alone: whose turn it is */
-	_Alignas(64) _Atomic uint32_t back;
-	char rest[60];
-};
-
-static int lines_open(struct via_side *side)
+int via_lines_open(struct via_side *side)
 {
-	return via_memory_open(&side->own, side, LINES, sizeof(struct lines));
+	return via_memory_open(&side->own, side, LINES,
+	    sizeof(struct via_lines));
 }
 
-static void lines_close(struct via_side *side)
+void via_lines_close(struct via_side *side)
 {
-	via_memory_close(side->own, sizeof(struct lines));
+	via_memory_close(side->own, sizeof(struct via_lines));
 }
 
-static void lines_unlink(const char *base)
+void via_lines_unlink(const char *base)
 {
 	via_memory_unlink(base, LINES);
-}
-
-static uint32_t load(const _Atomic uint32_t *word)
-{
-	return atomic_load_explicit(word, memory_order_acquire);
 }
 
 static void store(_Atomic uint32_t *word, uint32_t value)
@@ -55,11 +45,11 @@ static void store(_Atomic uint32_t *word, uint32_t value)
 
 static int line1_call(struct via_side *side, uint64_t rounds)
 {
-	_Atomic uint32_t *turn = &((struct lines *)side->own)->there;
+	_Atomic uint32_t *turn = &((struct via_lines *)side->own)->there;
 
 	for (; rounds > 0; rounds--) {
 		store(turn, 1);
-		while (load(turn) != 0)
+		while (via_load(turn) != 0)
 			bench_pause();
 	}
 	return 0;
@@ -67,11 +57,11 @@ static int line1_call(struct via_side *side, uint64_t rounds)
 
 static int line1_serve(struct via_side *side)
 {
-	_Atomic uint32_t *turn = &((struct lines *)side->own)->there;
+	_Atomic uint32_t *turn = &((struct via_lines *)side->own)->there;
 	bool last;
 
 	do {
-		while (load(turn) != 1)
+		while (via_load(turn) != 1)
 			bench_pause();
 		last = via_last(side);
 		store(turn, 0);
@@ -81,12 +71,12 @@ static int line1_serve(struct via_side *side)
 
 static int line2_call(struct via_side *side, uint64_t rounds)
 {
-	struct lines *l = side->own;
-	uint32_t n = load(&l->there);
+	struct via_lines *l = side->own;
+	uint32_t n = via_load(&l->there);
 
 	for (; rounds > 0; rounds--) {
 		store(&l->there, ++n);
-		while (load(&l->back) != n)
+		while (via_load(&l->back) != n)
 			bench_pause();
 	}
 	return 0;
@@ -94,13 +84,13 @@ static int line2_call(struct via_side *side, uint64_t rounds)
 
 static int line2_serve(struct via_side *side)
 {
-	struct lines *l = side->own;
-	uint32_t n = load(&l->back);
+	struct via_lines *l = side->own;
+	uint32_t n = via_load(&l->back);
 	bool last;
 
 	do {
 		n++;
-		while (load(&l->there) != n)
+		while (via_load(&l->there) != n)
 			bench_pause();
 		last = via_last(side);
 		store(&l->back, n);
@@ -110,12 +100,12 @@ static int line2_serve(struct via_side *side)
 
 static int yield_call(struct via_side *side, uint64_t rounds)
 {
-	struct lines *l = side->own;
-	uint32_t n = load(&l->there);
+	struct via_lines *l = side->own;
+	uint32_t n = via_load(&l->there);
 
 	for (; rounds > 0; rounds--) {
 		store(&l->there, ++n);
-		while (load(&l->back) != n)
+		while (via_load(&l->back) != n)
 			sched_yield();
 	}
 	return 0;
@@ -123,13 +113,13 @@ static int yield_call(struct via_side *side, uint64_t rounds)
 
 static int yield_serve(struct via_side *side)
 {
-	struct lines *l = side->own;
-	uint32_t n = load(&l->back);
+	struct via_lines *l = side->own;
+	uint32_t n = via_load(&l->back);
 	bool last;
 
 	do {
 		n++;
-		while (load(&l->there) != n)
+		while (via_load(&l->there) != n)
 			sched_yield();
 		last = via_last(side);
 		store(&l->back, n);
@@ -138,18 +128,18 @@ static int yield_serve(struct via_side *side)
 }
 
 #ifdef __linux__
-static void futex_pass(_Atomic uint32_t *turn, uint32_t to)
+static void futex_pass(_Atomic uint32_t *word, uint32_t n)
 {
-	store(turn, to);
-	syscall(SYS_futex, turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+	store(word, n);
+	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-static int futex_await(_Atomic uint32_t *turn, uint32_t me)
+static int futex_await(_Atomic uint32_t *word, uint32_t n)
 {
 	uint32_t now;
 
-	while ((now = load(turn)) != me)
-		if (syscall(SYS_futex, turn, FUTEX_WAIT, now, NULL, NULL, 0) &&
+	while ((now = via_load(word)) != n)
+		if (syscall(SYS_futex, word, FUTEX_WAIT, now, NULL, NULL, 0) &&
 		    errno != EAGAIN && errno != EINTR)
 			return errno;
 	return 0;
@@ -157,36 +147,38 @@ static int futex_await(_Atomic uint32_t *turn, uint32_t me)
 
 static int futex_call(struct via_side *side, uint64_t rounds)
 {
-	_Atomic uint32_t *turn = &((struct lines *)side->own)->there;
+	struct via_lines *l = side->own;
+	uint32_t n = via_load(&l->there);
 	int e = 0;
 
 	for (; rounds > 0 && e == 0; rounds--) {
-		futex_pass(turn, 1);
-		e = futex_await(turn, 0);
+		futex_pass(&l->there, ++n);
+		e = futex_await(&l->back, n);
 	}
 	return e;
 }
 
 static int futex_serve(struct via_side *side)
 {
-	_Atomic uint32_t *turn = &((struct lines *)side->own)->there;
+	struct via_lines *l = side->own;
+	uint32_t n = via_load(&l->back);
 	bool last;
 	int e;
 
 	do {
-		e = futex_await(turn, 1);
+		e = futex_await(&l->there, ++n);
 		last = via_last(side);
-		futex_pass(turn, 0);
+		futex_pass(&l->back, n);
 	} while (e == 0 && !last);
 	return e;
 }
 #endif
 
-#define FLOOR(n, way)                                               \
-	{                                                           \
-		.name = n, .group = VIA_FLOORS, .open = lines_open, \
-		.call = way##_call, .serve = way##_serve,           \
-		.close = lines_close, .unlink = lines_unlink,       \
+#define FLOOR(n, way)                                                   \
+	{                                                               \
+		.name = n, .group = VIA_FLOORS, .open = via_lines_open, \
+		.call = way##_call, .serve = way##_serve,               \
+		.close = via_lines_close, .unlink = via_lines_unlink,   \
 	}
 
 const struct via via_floors[] = {

@@ -2,10 +2,13 @@
 /*
  * Peers: what a system has for two processes that take turns.
  *
- *	pthread-cond  process-shared mutex and condition in shared memory, in
- *	              the same loop as the library's
- *	posix-sem     two named semaphores
- *	pipe          two named pipes, a byte for each turn
+ *	pthread-cond         process-shared mutex and condition in shared
+ *	                     memory, in the same loop as the library's
+ *	pthread-robust-cond  the same with a robust mutex
+ *	posix-sem            two named semaphores
+ *	pipe                 two named pipes, a byte for each turn
+ *
+ * More of them are in via_kernel.c and via_boost_list.c.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -30,7 +33,7 @@ struct pcond_pair {
 	_Alignas(64) pthread_cond_t changed;
 };
 
-static int pcond_init(struct pcond_pair *p)
+static int pcond_init(struct pcond_pair *p, bool robust)
 {
 	pthread_mutexattr_t ma;
 	pthread_condattr_t ca;
@@ -40,6 +43,8 @@ static int pcond_init(struct pcond_pair *p)
 	if (e != 0)
 		return e;
 	e = pthread_mutexattr_setpshared(&ma, PTHREAD_PROCESS_SHARED);
+	if (e == 0 && robust)
+		e = pthread_mutexattr_setrobust(&ma, PTHREAD_MUTEX_ROBUST);
 	if (e == 0)
 		e = pthread_mutex_init(&p->lock, &ma);
 	pthread_mutexattr_destroy(&ma);
@@ -54,12 +59,22 @@ static int pcond_init(struct pcond_pair *p)
 	return e;
 }
 
-static int pcond_open(struct via_side *side)
+static int pcond_open_either(struct via_side *side, bool robust)
 {
 	int e = via_memory_open(&side->own, side, PTHREAD,
 	    sizeof(struct pcond_pair));
 
-	return e != 0 || side->part != 0 ? e : pcond_init(side->own);
+	return e != 0 || side->part != 0 ? e : pcond_init(side->own, robust);
+}
+
+static int pcond_open(struct via_side *side)
+{
+	return pcond_open_either(side, false);
+}
+
+static int robust_open(struct via_side *side)
+{
+	return pcond_open_either(side, true);
 }
 
 static void pcond_close(struct via_side *side)
@@ -217,25 +232,15 @@ struct pipes {
 	int in;
 };
 
-typedef char path_buffer[4096];
-
-static const char *pipe_path(path_buffer path, const char *base,
-    const char *suffix)
-{
-	const char *dir = getenv("TMPDIR");
-
-	snprintf(path, sizeof(path_buffer), "%s/%s.%s",
-	    dir && dir[0] ? dir : "/tmp", base, suffix);
-	return path;
-}
+#define PATH_BYTES 4096
 
 /* Opened both ways, so that it does not wait for the other process. */
 static int pipe_open_one(int *fd, const struct via_side *side,
     const char *suffix)
 {
-	path_buffer path;
+	char path[PATH_BYTES];
 
-	pipe_path(path, side->base, suffix);
+	via_path(path, sizeof(path), side->base, suffix);
 	if (side->part == 0 && mkfifo(path, 0600) != 0)
 		return errno;
 	*fd = open(path, O_RDWR | O_CLOEXEC);
@@ -267,28 +272,12 @@ static void pipes_close(struct via_side *side)
 
 static void pipes_unlink(const char *base)
 {
-	path_buffer path;
+	char path[PATH_BYTES];
 
-	unlink(pipe_path(path, base, "there"));
-	unlink(pipe_path(path, base, "back"));
-}
-
-static int put_byte(int fd)
-{
-	while (write(fd, "", 1) != 1)
-		if (errno != EINTR)
-			return errno;
-	return 0;
-}
-
-static int get_byte(int fd)
-{
-	char byte;
-
-	while (read(fd, &byte, 1) != 1)
-		if (errno != EINTR)
-			return errno;
-	return 0;
+	via_path(path, sizeof(path), base, "there");
+	unlink(path);
+	via_path(path, sizeof(path), base, "back");
+	unlink(path);
 }
 
 static int pipes_call(struct via_side *side, uint64_t rounds)
@@ -297,9 +286,9 @@ static int pipes_call(struct via_side *side, uint64_t rounds)
 	int e = 0;
 
 	for (; rounds > 0 && e == 0; rounds--) {
-		e = put_byte(p->out);
+		e = via_put_byte(p->out);
 		if (e == 0)
-			e = get_byte(p->in);
+			e = via_get_byte(p->in);
 	}
 	return e;
 }
@@ -311,10 +300,10 @@ static int pipes_serve(struct via_side *side)
 	int e = 0;
 
 	while (e == 0 && !last) {
-		e = get_byte(p->in);
+		e = via_get_byte(p->in);
 		last = via_last(side);
 		if (e == 0)
-			e = put_byte(p->out);
+			e = via_put_byte(p->out);
 	}
 	return e;
 }
@@ -324,6 +313,17 @@ const struct via via_peers[] = {
 	    .name = "pthread-cond",
 	    .group = VIA_PEERS,
 	    .open = pcond_open,
+	    .begin = pcond_begin,
+	    .end = pcond_end,
+	    .call = pcond_call,
+	    .serve = pcond_serve,
+	    .close = pcond_close,
+	    .unlink = pcond_unlink,
+	},
+	{
+	    .name = "pthread-robust-cond",
+	    .group = VIA_PEERS,
+	    .open = robust_open,
 	    .begin = pcond_begin,
 	    .end = pcond_end,
 	    .call = pcond_call,

@@ -6,22 +6,22 @@
  * between two atomics may be held up at random.
  */
 #define _GNU_SOURCE
-#include "processes.h"
+#include "jostle.h"
+#include "room.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "points.h"
 
 #define MOST 6u     /* processes */
 #define CAPACITY 2u /* tokens on the table */
-#define STILL 8.0   /* seconds without progress: they hang */
+#define RUNS 3u     /* of a test: much goes wrong in the beginning alone */
+#define SECONDS 0.6 /* of all of them */
+#define LEAST 300u  /* steps in that time */
 
 struct room {
 	handoff_mutex lock;
@@ -42,13 +42,15 @@ struct room {
 	volatile unsigned turn;
 };
 
+const size_t room_bytes = sizeof(struct room);
+
 struct wanted {
 	unsigned policy;
 	unsigned pinned;
 	unsigned processes;
 };
 
-static int fill(void *memory, size_t bytes, void *arg)
+int fill_room(void *memory, size_t bytes, void *arg)
 {
 	const struct wanted *wanted = arg;
 	struct handoff_mutex_attr of_mutex = { sizeof of_mutex, 0,
@@ -67,71 +69,12 @@ static int fill(void *memory, size_t bytes, void *arg)
 	return e;
 }
 
-static struct room *make(unsigned flags, struct wanted *wanted)
-{
-	struct handoff_segment_options options = { sizeof options,
-		sizeof(struct room), 1, fill, wanted };
-	handoff_segment *segment = NULL;
-
-	if (handoff_segment_open(&segment, "stress", flags, 0600, &options) !=
-	    0)
-		return NULL;
-	return handoff_segment_memory(segment);
-}
-
-/* ---- Chance ------------------------------------------------------------------ */
-
-static _Thread_local uint32_t seed;
-
-static uint32_t chance(uint32_t n)
-{
-	seed = seed * 1664525u + 1013904223u;
-	return (uint32_t)((uint64_t)n * (seed >> 8) >> 24);
-}
-
-/* At each point: often nothing, sometimes others run first. */
-static void jostle(void)
-{
-	uint32_t x = chance(256);
-
-	if (x < 12) {
-		sched_yield();
-	} else if (x < 20) {
-		for (volatile uint32_t i = chance(3000); i > 0;)
-			i = i - 1;
-	} else if (x == 20 && chance(4) == 0) {
-		sleep_seconds(chance(200) / 1e6);
-	}
-}
-
-static void pin(void)
-{
-	cpu_set_t may;
-	cpu_set_t one;
-	size_t cpu = 0;
-
-	CHECK(sched_getaffinity(0, sizeof may, &may) == 0);
-	while (!CPU_ISSET(cpu, &may))
-		cpu++;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
-}
-
 /* What each part does first: the room, and who this is. */
 static struct room *come_in(const char *arg, unsigned *me)
 {
-	struct room *r = make(0, NULL);
+	struct room *r = join_room(arg, me);
 
-	CHECK(r != NULL);
-	CHECK(sscanf(arg, "%u", me) == 1);
-	seed = *me * 2654435761u + (uint32_t)handoff_now();
-	if (r->pinned)
-		pin();
-	handoff__slices = 0;
-	handoff__point_hook = jostle;
-	say("ready");
-	await("go");
+	be_jostled(*me, r->pinned != 0);
 	return r;
 }
 
@@ -186,9 +129,7 @@ static bool wait_while(struct room *r, handoff_cond *c,
 		    handoff_after(chance(300000)));
 		if (e == ETIMEDOUT) {
 			OK(handoff_mutex_unlock(&r->lock));
-			while (atomic_load(&r->progress) == before &&
-			    !atomic_load(&r->stop))
-				sleep_seconds(50e-6);
+			stay_away(&r->progress, before, &r->stop);
 			return false;
 		}
 		CHECK(e == 0);
@@ -316,9 +257,7 @@ static int part_lock(const char *arg)
 		    visitor ? handoff_after(chance(100000)) : HANDOFF_NEVER);
 
 		if (e == ETIMEDOUT && visitor) {
-			while (atomic_load(&r->progress) == before &&
-			    !atomic_load(&r->stop))
-				sleep_seconds(50e-6);
+			stay_away(&r->progress, before, &r->stop);
 			continue;
 		}
 		CHECK(e == 0);
@@ -336,7 +275,6 @@ static int part_lock(const char *arg)
 /* ---- Gone at once: objects in pages that are unmapped ------------------------------ */
 
 #define WAITERS 3u
-#define PAGE 4096u
 
 /* Threads of one process.  In each round all wait for it to end, and the page
  * of what they wait at goes as soon as that is allowed. */
@@ -350,18 +288,9 @@ static struct {
 	volatile unsigned round; /* protected by `lock` */
 } gone;
 
-static void *new_page(void)
-{
-	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	CHECK(page != MAP_FAILED);
-	return page;
-}
-
 static void *wait_there(void *arg)
 {
-	seed = (uint32_t)(uintptr_t)arg * 2654435761u;
+	seed_chance((uint32_t)(uintptr_t)arg);
 	for (unsigned round = 0;; round++) {
 		handoff_cond *c;
 
@@ -396,7 +325,7 @@ static void end_cond(handoff_cond *c)
 		OK(times == 1 ? handoff_cond_broadcast(c) :
 		                handoff_cond_signal(c));
 	OK(handoff_cond_destroy(c));
-	CHECK(munmap(c, PAGE) == 0);
+	drop_page(c);
 	if (!naked)
 		OK(handoff_mutex_unlock(&gone.lock));
 }
@@ -440,7 +369,7 @@ static void *lock_and_end(void *arg)
 {
 	handoff_mutex *m;
 
-	seed = 4711;
+	seed_chance(4711);
 	while (!atomic_load(&gone.over)) {
 		m = atomic_load(&gone.mutex);
 		if (!m) {
@@ -450,7 +379,7 @@ static void *lock_and_end(void *arg)
 		OK(handoff_mutex_lock(m));
 		OK(handoff_mutex_unlock(m));
 		OK(handoff_mutex_destroy(m));
-		CHECK(munmap(m, PAGE) == 0);
+		drop_page(m);
 		atomic_store(&gone.mutex, NULL);
 	}
 	return arg;
@@ -493,86 +422,58 @@ static void end_all(struct room *r)
 	assert_int_equal(handoff_mutex_unlock(&r->lock), 0);
 }
 
-/* Fails unless they always get on, and do at least `least` steps. */
-static void watch(struct room *r, double seconds, unsigned least)
-{
-	double end = seconds_now() + seconds;
-	double moved = seconds_now();
-	unsigned before = 0;
-
-	while (seconds_now() < end || before < least) {
-		unsigned now = atomic_load(&r->progress);
-
-		if (now != before)
-			moved = seconds_now();
-		else if (seconds_now() - moved > STILL)
-			fail_msg("a wake is lost: nothing moves after %u", now);
-		before = now;
-		sleep_seconds(0.02);
-	}
-	print_message("%u steps\n", before);
-}
-
 static void run(const char *part, unsigned processes, unsigned policy,
-    unsigned pinned, double seconds)
+    unsigned pinned)
 {
-	struct wanted wanted = { policy, pinned, processes };
-	struct room *r = make(HANDOFF_CREATE | HANDOFF_EXCLUSIVE, &wanted);
+	const struct wanted wanted = { policy, pinned, processes };
+	struct room *r = make_room("stress", &wanted);
 	struct process p[MOST];
-	bool meet = strcmp(part, "meet") == 0;
-	char arg[20];
 
 	assert_non_null(r);
-	for (unsigned i = 0; i < processes; i++) {
-		snprintf(arg, sizeof arg, "%u", i);
-		p[i] = start(part, arg);
-		expect(&p[i], "ready");
-	}
-	for (unsigned i = 0; i < processes; i++)
-		tell(&p[i], "go");
-	watch(r, seconds, 100);
-	if (meet)
+	start_jostled(p, processes, part);
+	watch_stress(&r->progress, RUNS, SECONDS, LEAST);
+	if (strcmp(part, "meet") == 0)
 		atomic_store(&r->stop, 1);
 	else
 		end_all(r);
 	for (unsigned i = 0; i < processes; i++)
 		assert_int_equal(finish(&p[i]), 0);
 	assert_int_equal(r->made, r->taken + r->tokens);
-	assert_int_equal(handoff_close(r), 0);
-	assert_int_equal(handoff_unlink("stress"), 0);
+	close_room(r, "stress");
 }
 
-/* One test: part, processes, policy, pinned to one CPU or not, seconds. */
-#define STRESS(test, part, processes, policy, pinned, seconds)                \
-	static void test(void **state)                                        \
-	{                                                                     \
-		(void)state;                                                  \
-		run(part, processes, HANDOFF_WAIT_##policy, pinned, seconds); \
+/* One test: part, processes, policy, pinned to one CPU or not. */
+#define STRESS(test, part, processes, policy, pinned)                        \
+	static void test(void **state)                                       \
+	{                                                                    \
+		(void)state;                                                 \
+		for (unsigned i = 0; i < RUNS; i++)                          \
+			run(part, processes, HANDOFF_WAIT_##policy, pinned); \
 	}
 
-STRESS(six_that_adapt_trade_tokens, "trade", 6, ADAPTIVE, 0, 2)
-STRESS(six_that_block_trade_tokens, "trade", 6, BLOCK, 0, 2)
-STRESS(four_that_adapt_trade_tokens, "trade", 4, ADAPTIVE, 0, 2)
-STRESS(four_that_block_trade_tokens, "trade", 4, BLOCK, 0, 2)
-STRESS(four_that_adapt_trade_tokens_on_one_cpu, "trade", 4, ADAPTIVE, 1, 2)
-STRESS(four_that_block_trade_tokens_on_one_cpu, "trade", 4, BLOCK, 1, 2)
-STRESS(five_that_adapt_meet, "meet", 5, ADAPTIVE, 0, 2)
-STRESS(five_that_block_meet, "meet", 5, BLOCK, 0, 2)
-STRESS(five_that_adapt_meet_on_one_cpu, "meet", 5, ADAPTIVE, 1, 1)
-STRESS(four_that_block_meet_on_one_cpu, "meet", 4, BLOCK, 1, 1)
-STRESS(two_that_adapt_go_round, "ring", 2, ADAPTIVE, 0, 2)
-STRESS(two_that_block_go_round, "ring", 2, BLOCK, 0, 2)
-STRESS(four_that_adapt_go_round, "ring", 4, ADAPTIVE, 0, 1)
-STRESS(four_that_block_go_round, "ring", 4, BLOCK, 0, 1)
-STRESS(four_that_adapt_go_round_on_one_cpu, "ring", 4, ADAPTIVE, 1, 1)
-STRESS(six_that_block_go_round_on_one_cpu, "ring", 6, BLOCK, 1, 1)
-STRESS(five_that_adapt_lock, "lock", 5, ADAPTIVE, 0, 1)
-STRESS(five_that_block_lock, "lock", 5, BLOCK, 0, 1)
-STRESS(five_that_block_lock_on_one_cpu, "lock", 5, BLOCK, 1, 1)
-STRESS(a_condition_that_adapts_goes_at_once, "cond goes", 1, ADAPTIVE, 0, 2)
-STRESS(a_condition_that_blocks_goes_at_once, "cond goes", 1, BLOCK, 0, 2)
-STRESS(a_mutex_that_adapts_goes_at_once, "mutex goes", 1, ADAPTIVE, 0, 1)
-STRESS(a_mutex_that_blocks_goes_at_once, "mutex goes", 1, BLOCK, 0, 1)
+STRESS(six_that_adapt_trade_tokens, "trade", 6, ADAPTIVE, 0)
+STRESS(six_that_block_trade_tokens, "trade", 6, BLOCK, 0)
+STRESS(four_that_adapt_trade_tokens, "trade", 4, ADAPTIVE, 0)
+STRESS(four_that_block_trade_tokens, "trade", 4, BLOCK, 0)
+STRESS(four_that_adapt_trade_tokens_on_one_cpu, "trade", 4, ADAPTIVE, 1)
+STRESS(four_that_block_trade_tokens_on_one_cpu, "trade", 4, BLOCK, 1)
+STRESS(five_that_adapt_meet, "meet", 5, ADAPTIVE, 0)
+STRESS(five_that_block_meet, "meet", 5, BLOCK, 0)
+STRESS(five_that_adapt_meet_on_one_cpu, "meet", 5, ADAPTIVE, 1)
+STRESS(four_that_block_meet_on_one_cpu, "meet", 4, BLOCK, 1)
+STRESS(two_that_adapt_go_round, "ring", 2, ADAPTIVE, 0)
+STRESS(two_that_block_go_round, "ring", 2, BLOCK, 0)
+STRESS(four_that_adapt_go_round, "ring", 4, ADAPTIVE, 0)
+STRESS(four_that_block_go_round, "ring", 4, BLOCK, 0)
+STRESS(four_that_adapt_go_round_on_one_cpu, "ring", 4, ADAPTIVE, 1)
+STRESS(six_that_block_go_round_on_one_cpu, "ring", 6, BLOCK, 1)
+STRESS(five_that_adapt_lock, "lock", 5, ADAPTIVE, 0)
+STRESS(five_that_block_lock, "lock", 5, BLOCK, 0)
+STRESS(five_that_block_lock_on_one_cpu, "lock", 5, BLOCK, 1)
+STRESS(a_condition_that_adapts_goes_at_once, "cond goes", 1, ADAPTIVE, 0)
+STRESS(a_condition_that_blocks_goes_at_once, "cond goes", 1, BLOCK, 0)
+STRESS(a_mutex_that_adapts_goes_at_once, "mutex goes", 1, ADAPTIVE, 0)
+STRESS(a_mutex_that_blocks_goes_at_once, "mutex goes", 1, BLOCK, 0)
 
 int main(int argc, char **argv)
 {
@@ -611,7 +512,8 @@ int main(int argc, char **argv)
 		TEST(a_mutex_that_blocks_goes_at_once),
 	};
 
-	PROCESSES_BEGIN(argc, argv, parts, 240);
+	PROCESSES_BEGIN(argc, argv, parts,
+	    stress_watchdog(sizeof tests / sizeof *tests));
 	return processes_end(
 	    cmocka_run_group_tests_name("cond_stress", tests, NULL, NULL));
 }

@@ -4,10 +4,14 @@
 #include "jostle.h"
 
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 
 #include "points.h"
 
 #define STILL 8.0 /* seconds without progress: they hang */
+#define PAGE 4096u
 
 /* ---- A part ------------------------------------------------------------ */
 
@@ -59,9 +63,45 @@ void be_jostled(unsigned who, int pinned)
 		pin();
 	handoff__slices = 0;
 	handoff__point_hook = jostle;
+	say("ready");
+	await("go");
+}
+
+void stay_away(const _Atomic unsigned *progress, unsigned before,
+    const _Atomic unsigned *stop)
+{
+	while (atomic_load(progress) == before && !atomic_load(stop))
+		sleep_seconds(50e-6);
+}
+
+void *new_page(void)
+{
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(page != MAP_FAILED);
+	return page;
+}
+
+void drop_page(void *page)
+{
+	CHECK(munmap(page, PAGE) == 0);
 }
 
 /* ---- The parent -------------------------------------------------------- */
+
+void start_jostled(struct process *p, unsigned n, const char *part)
+{
+	char arg[20];
+
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(arg, sizeof arg, "stress:%u", i);
+		p[i] = start(part, arg);
+		expect(&p[i], "ready");
+	}
+	for (unsigned i = 0; i < n; i++)
+		tell(&p[i], "go");
+}
 
 void watch_progress(const _Atomic unsigned *progress, double seconds,
     unsigned least)
@@ -81,4 +121,28 @@ void watch_progress(const _Atomic unsigned *progress, double seconds,
 		sleep_seconds(0.02);
 	}
 	print_message("%u steps\n", before);
+}
+
+/* What STRESS_SECONDS says, or `otherwise`. */
+static double stress_seconds(double otherwise)
+{
+	const char *text = getenv("STRESS_SECONDS");
+	double seconds = text ? strtod(text, NULL) : 0;
+
+	return seconds > 0 ? seconds : otherwise;
+}
+
+unsigned watch_stress(const _Atomic unsigned *progress, unsigned runs,
+    double seconds, unsigned least)
+{
+	double takes = stress_seconds(seconds) / runs;
+
+	least = (unsigned)(least * takes / seconds);
+	watch_progress(progress, takes, least);
+	return least;
+}
+
+unsigned stress_watchdog(size_t scenarios)
+{
+	return (unsigned)(240 + (double)scenarios * stress_seconds(0));
 }

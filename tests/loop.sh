@@ -8,11 +8,14 @@
 #   LOOPS   how often each program is run (10)
 #   LOAD    how many busy loops run beside them (one for each CPU)
 #   PIN     1: programs and busy loops share one CPU
-#   LIMIT   seconds that a program may take (600)
+#   LIMIT   seconds that a program may take (540, and 30 of its scenarios)
+#   STRESS_SECONDS  whole seconds for each scenario of a stress program (2)
 set -u
+STRESS_SECONDS=${STRESS_SECONDS:-2}
+export STRESS_SECONDS
 loops=${LOOPS:-10}
 load=${LOAD:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)}
-limit=${LIMIT:-600}
+limit=${LIMIT:-$((540 + 30 * STRESS_SECONDS))}
 pin=
 busy=
 log=loop.$$.log

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* A mutex that several processes want all the time: none of them starves. */
 #define _GNU_SOURCE
+#include "free.h"
 #include "room.h"
 
 #include <errno.h>
@@ -38,23 +39,6 @@ static struct room *make_kind(const char *name, unsigned flags, unsigned policy)
 
 	assert_non_null(r);
 	return r;
-}
-
-/* Another process gets it, is told nothing, and gives it back. */
-static int part_taker(const char *arg)
-{
-	struct room *r = join_room(arg, NULL);
-
-	OK(handoff_mutex_lock_until(&r->lock, soon(10)));
-	OK(handoff_mutex_unlock(&r->lock));
-	return 0;
-}
-
-static void assert_free(const char *name)
-{
-	struct process p = start("taker", name);
-
-	assert_int_equal(finish(&p), 0);
 }
 
 /* ---- Fairness ---------------------------------------------------------- */

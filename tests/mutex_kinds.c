@@ -4,6 +4,7 @@
  * condition that is used with a recursive one.
  */
 #define _GNU_SOURCE
+#include "free.h"
 #include "room.h"
 
 #include <errno.h>
@@ -118,23 +119,6 @@ static int part_stranger(const char *arg)
 static void assert_held(const char *name)
 {
 	struct process p = start("stranger", name);
-
-	assert_int_equal(finish(&p), 0);
-}
-
-/* Another process gets it, is told nothing, and gives it back. */
-static int part_taker(const char *arg)
-{
-	struct room *r = join_room(arg, NULL);
-
-	OK(handoff_mutex_lock_until(&r->lock, soon(10)));
-	OK(handoff_mutex_unlock(&r->lock));
-	return 0;
-}
-
-static void assert_free(const char *name)
-{
-	struct process p = start("taker", name);
 
 	assert_int_equal(finish(&p), 0);
 }

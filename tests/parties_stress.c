@@ -6,14 +6,16 @@
  * each step between two atomics may be held up at random.
  */
 #include "jostle.h"
+#include "room.h"
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
-#define MOST 6u    /* processes */
-#define ENOUGH 10u /* posts that let everybody go in the end */
+#define MOST 6u     /* processes */
+#define SECONDS 0.4 /* of a test */
+#define LEAST 200u  /* steps in that time */
+#define ENOUGH 10u  /* posts that let everybody go in the end */
 
 struct wanted {
 	unsigned policy;
@@ -50,6 +52,8 @@ struct room {
 	volatile unsigned round;
 };
 
+const size_t room_bytes = sizeof(struct room);
+
 static int fill_waits(struct room *r)
 {
 	struct handoff_sem_attr sem = { sizeof sem, 0, r->wanted.policy, 0, 0 };
@@ -74,7 +78,7 @@ static int fill_waits(struct room *r)
 	return e != 0 ? e : handoff_word64_init(&r->word, 0, &word);
 }
 
-static int fill(void *memory, size_t bytes, void *arg)
+int fill_room(void *memory, size_t bytes, void *arg)
 {
 	const struct wanted *wanted = arg;
 	struct handoff_barrier_attr of_barrier = { sizeof of_barrier, 0,
@@ -92,30 +96,14 @@ static int fill(void *memory, size_t bytes, void *arg)
 	return e != 0 ? e : fill_waits(r);
 }
 
-static struct room *make(unsigned flags, struct wanted *wanted)
-{
-	struct handoff_segment_options options = { sizeof options,
-		sizeof(struct room), 1, fill, wanted };
-	handoff_segment *segment = NULL;
-
-	if (handoff_segment_open(&segment, "stress", flags, 0600, &options) !=
-	    0)
-		return NULL;
-	return handoff_segment_memory(segment);
-}
-
 /* ---- Parts ------------------------------------------------------------- */
 
 /* What each part does first: the room, and who this is. */
 static struct room *come_in(const char *arg, unsigned *me)
 {
-	struct room *r = make(0, NULL);
+	struct room *r = join_room(arg, me);
 
-	CHECK(r != NULL);
-	CHECK(sscanf(arg, "%u", me) == 1);
 	be_jostled(*me, r->wanted.pinned != 0);
-	say("ready");
-	await("go");
 	return r;
 }
 
@@ -448,20 +436,13 @@ static void assert_conserved(struct room *r)
 static void run(const char *part, unsigned processes, unsigned variant,
     unsigned policy, unsigned pinned)
 {
-	struct wanted wanted = { policy, pinned, processes, variant };
-	struct room *r = make(HANDOFF_CREATE | HANDOFF_EXCLUSIVE, &wanted);
+	const struct wanted wanted = { policy, pinned, processes, variant };
+	struct room *r = make_room("stress", &wanted);
 	struct process p[MOST];
-	char arg[20];
 
 	assert_non_null(r);
-	for (unsigned i = 0; i < processes; i++) {
-		snprintf(arg, sizeof arg, "%u", i);
-		p[i] = start(part, arg);
-		expect(&p[i], "ready");
-	}
-	for (unsigned i = 0; i < processes; i++)
-		tell(&p[i], "go");
-	watch_progress(&r->progress, 0.7, 200);
+	start_jostled(p, processes, part);
+	watch_stress(&r->progress, 1, SECONDS, LEAST);
 	print_message("%u times late\n", atomic_load(&r->late));
 	atomic_store(&r->stop, 1);
 	if (strcmp(part, "trade") == 0)
@@ -476,8 +457,7 @@ static void run(const char *part, unsigned processes, unsigned variant,
 	/* Deadlines have ended waits. */
 	if (policy == HANDOFF_WAIT_BLOCK)
 		assert_true(r->late > 0);
-	assert_int_equal(handoff_close(r), 0);
-	assert_int_equal(handoff_unlink("stress"), 0);
+	close_room(r, "stress");
 }
 
 /* One test: part, processes, variant, policy, pinned to one CPU or not. */
@@ -535,7 +515,8 @@ int main(int argc, char **argv)
 		TEST(a_semaphore_beside_a_semaphore_on_one_cpu),
 	};
 
-	PROCESSES_BEGIN(argc, argv, parts, 240);
+	PROCESSES_BEGIN(argc, argv, parts,
+	    stress_watchdog(sizeof tests / sizeof *tests));
 	return processes_end(
 	    cmocka_run_group_tests_name("parties_stress", tests, NULL, NULL));
 }

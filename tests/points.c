@@ -6,43 +6,26 @@
  * and the name work.  Built against the library with points.
  */
 #define _GNU_SOURCE
+#include "fatal.h"
+#include "still.h"
 #include "takers.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include "points.h"
 
 #define CREATE HANDOFF_CREATE
-#define MOST 64 /* points; no scenario has as many */
 
 /* ---- The victim -------------------------------------------------------- */
-
-static unsigned points;
-static unsigned fatal;
-
-static void count_point(void)
-{
-	if (++points == fatal)
-		raise(SIGKILL);
-}
-
-static void arm(void)
-{
-	handoff__point_hook = count_point;
-}
 
 static void play_create(void)
 {
 	struct shared *s;
 
-	arm();
+	count_points();
 	OK(open_shared(&s, "new", CREATE));
 }
 
@@ -50,7 +33,7 @@ static void play_open(void)
 {
 	struct shared *s;
 
-	arm();
+	count_points();
 	OK(open_shared(&s, "points", 0));
 }
 
@@ -58,7 +41,7 @@ static void play_lock(void)
 {
 	struct shared *s = get_shared();
 
-	arm();
+	count_points();
 	OK(handoff_mutex_lock(&s->mutex));
 	OK(handoff_mutex_unlock(&s->mutex));
 }
@@ -67,7 +50,7 @@ static void play_try(void)
 {
 	struct shared *s = get_shared();
 
-	arm();
+	count_points();
 	OK(handoff_mutex_trylock(&s->mutex));
 	OK(handoff_mutex_unlock(&s->mutex));
 }
@@ -78,7 +61,7 @@ static void play_contended(void)
 	struct shared *s = get_shared();
 
 	say("begin");
-	arm();
+	count_points();
 	OK(handoff_mutex_lock(&s->mutex));
 	OK(handoff_mutex_unlock(&s->mutex));
 }
@@ -94,7 +77,7 @@ static void play_late(void)
 	struct shared *s = get_shared();
 
 	say("begin");
-	arm();
+	count_points();
 	RESULT(handoff_mutex_lock_until(&s->mutex, soon(0.01)), ETIMEDOUT);
 }
 
@@ -103,7 +86,7 @@ static void recover(int (*lock)(handoff_mutex *mutex))
 {
 	struct shared *s = get_shared();
 
-	arm();
+	count_points();
 	RESULT(lock(&s->mutex), EOWNERDEAD);
 	OK(handoff_mutex_consistent(&s->mutex));
 	OK(handoff_mutex_unlock(&s->mutex));
@@ -124,7 +107,7 @@ static void play_consistent(void)
 	struct shared *s = get_shared();
 
 	RESULT(handoff_mutex_lock(&s->mutex), EOWNERDEAD);
-	arm();
+	count_points();
 	OK(handoff_mutex_consistent(&s->mutex));
 	OK(handoff_mutex_unlock(&s->mutex));
 }
@@ -136,7 +119,7 @@ static void play_unlock(void)
 
 	OK(handoff_mutex_lock(&s->mutex));
 	meet("held");
-	arm();
+	count_points();
 	OK(handoff_mutex_unlock(&s->mutex));
 }
 
@@ -147,7 +130,7 @@ static void *lock_and_end(void *unused)
 	(void)unused;
 	OK(handoff_mutex_lock(&for_thread->mutex));
 	meet("held");
-	arm();
+	count_points();
 	return NULL;
 }
 
@@ -167,7 +150,7 @@ static void play_wait(void)
 
 	OK(handoff_mutex_lock(&s->mutex));
 	say("begin");
-	arm();
+	count_points();
 	OK(handoff_cond_wait_until(&s->cond, &s->mutex, soon(10)));
 	OK(handoff_mutex_unlock(&s->mutex));
 }
@@ -183,7 +166,7 @@ static void play_late_wait(void)
 	struct shared *s = get_shared();
 
 	OK(handoff_mutex_lock(&s->mutex));
-	arm();
+	count_points();
 	RESULT(handoff_cond_wait_until(&s->cond, &s->mutex, soon(0.01)),
 	    ETIMEDOUT);
 	OK(handoff_mutex_unlock(&s->mutex));
@@ -198,7 +181,7 @@ static void give(unsigned n, int naked)
 	s->ready += n;
 	if (naked)
 		OK(handoff_mutex_unlock(&s->mutex));
-	arm();
+	count_points();
 	OK(n == 1 ? handoff_cond_signal(&s->cond) :
 	            handoff_cond_broadcast(&s->cond));
 	if (!naked)
@@ -276,41 +259,13 @@ static int victim(const char *arg)
 	for (size_t i = 0; i < SCENARIOS; i++)
 		if (strcmp(scenarios[i].name, name) == 0) {
 			scenarios[i].play();
-			handoff__point_hook = NULL;
+			count_no_more();
 			return 0;
 		}
 	return 1;
 }
 
 /* ---- The others -------------------------------------------------------- */
-
-/* Whether that process sleeps, or is dead; true where the system does not
- * tell. */
-static int is_still(pid_t pid)
-{
-	char path[64];
-	char c = 'S';
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	f = fopen(path, "r");
-	if (!f)
-		return 1;
-	if (fscanf(f, "%*d (%*[^)]) %c", &c) != 1)
-		c = 'S';
-	fclose(f);
-	return c == 'S' || c == 'Z';
-}
-
-/* Gives it time to park, or to die; a loaded machine may need more. */
-static void settle(pid_t pid)
-{
-	double end = seconds_now() + 2;
-
-	do
-		sleep_seconds(0.01);
-	while (!is_still(pid) && seconds_now() < end);
-}
 
 /* One that is parked, as far as can be told. */
 static struct process start_parked_taker(struct shared *s)
@@ -336,31 +291,13 @@ static void notify(struct shared *s, int all, int naked, unsigned ready)
 
 /* ---- One death --------------------------------------------------------- */
 
-static struct process start_victim(const struct scenario *x, unsigned n)
-{
-	char arg[64];
-
-	snprintf(arg, sizeof arg, "%s %u", x->name, n);
-	return start("victim", arg);
-}
-
-/* Whether it survived. */
-static int survived(struct process *p)
-{
-	int status = finish(p);
-
-	if (status != 0)
-		assert_int_equal(status, -SIGKILL);
-	return status == 0;
-}
-
 static int run_held(const struct scenario *x, struct shared *s, unsigned n)
 {
 	struct process v;
 	int alive = 0;
 
 	assert_int_equal(handoff_mutex_lock(&s->mutex), 0);
-	v = start_victim(x, n);
+	v = start_fatal(x->name, n);
 	expect(&v, "begin");
 	if (x->play == play_spinning)
 		sleep_seconds(0.03);
@@ -380,13 +317,13 @@ static int run_dead(const struct scenario *x, unsigned n)
 
 	expect(&p, "held");
 	kill_hard(&p);
-	v = start_victim(x, n);
+	v = start_fatal(x->name, n);
 	return survived(&v);
 }
 
 static int run_lockers(const struct scenario *x, unsigned n)
 {
-	struct process v = start_victim(x, n);
+	struct process v = start_fatal(x->name, n);
 	struct process p[2];
 	int alive;
 
@@ -411,7 +348,7 @@ static int run_lockers(const struct scenario *x, unsigned n)
 static int run_takers(const struct scenario *x, struct shared *s, unsigned n)
 {
 	struct process p[2] = { start_parked_taker(s), start_parked_taker(s) };
-	struct process v = start_victim(x, n);
+	struct process v = start_fatal(x->name, n);
 	int alive = survived(&v);
 	int naked = strncmp(x->name, "naked", 5) == 0;
 	unsigned more;
@@ -433,7 +370,7 @@ static int run_takers(const struct scenario *x, struct shared *s, unsigned n)
 
 static int run_signals(const struct scenario *x, struct shared *s, unsigned n)
 {
-	struct process v = start_victim(x, n);
+	struct process v = start_fatal(x->name, n);
 	double end = seconds_now() + 10;
 	siginfo_t info = { 0 };
 
@@ -469,7 +406,7 @@ static int run(const struct scenario *x, struct shared *s, unsigned n)
 	case BROADCASTS:
 		return run_signals(x, s, n);
 	default:
-		v = start_victim(x, n);
+		v = start_fatal(x->name, n);
 		return survived(&v);
 	}
 }
@@ -506,9 +443,7 @@ static void walk(const struct scenario *x)
 		alive = run(x, s, ++n);
 		assert_usable(s, n);
 	} while (!alive && n < MOST);
-	print_message("%s: %u points\n", x->name, n - 1);
-	assert_true(alive);
-	assert_true(n - 1 >= x->least);
+	assert_walked(x->name, n, alive, x->least);
 	assert_int_equal(handoff_close(s), 0);
 	assert_int_equal(handoff_unlink("points"), 0);
 	assert_int_equal(count_names(), 0);

@@ -7,6 +7,7 @@
  * next ones get the lock.  Built against the library with points.
  */
 #define _GNU_SOURCE
+#include "fatal.h"
 #include "jostle.h"
 #include "readers.h"
 
@@ -21,23 +22,7 @@
 
 #include "points.h"
 
-#define MOST 64 /* points; no scenario has as many */
-
 /* ---- The victim -------------------------------------------------------- */
-
-static unsigned points;
-static unsigned fatal;
-
-static void count_point(void)
-{
-	if (++points == fatal)
-		raise(SIGKILL);
-}
-
-static void arm(void)
-{
-	handoff__point_hook = count_point;
-}
 
 /* It writes, between these two: who comes next must be told if it dies. */
 static void begins(struct room *r)
@@ -52,7 +37,7 @@ static void ends(struct room *r)
 
 static void play_read(struct room *r)
 {
-	arm();
+	count_points();
 	OK(handoff_rwlock_rdlock(&r->lock));
 	OK(handoff_rwlock_rdunlock(&r->lock));
 }
@@ -62,7 +47,7 @@ static void play_read_again(struct room *r)
 {
 	OK(handoff_rwlock_rdlock(&r->lock));
 	OK(handoff_rwlock_rdunlock(&r->lock));
-	arm();
+	count_points();
 	OK(handoff_rwlock_rdlock(&r->lock));
 	OK(handoff_rwlock_rdlock(&r->lock));
 	OK(handoff_rwlock_tryrdlock(&r->lock));
@@ -73,7 +58,7 @@ static void play_read_again(struct room *r)
 
 static void play_try_read(struct room *r)
 {
-	arm();
+	count_points();
 	OK(handoff_rwlock_tryrdlock(&r->lock));
 	OK(handoff_rwlock_rdunlock(&r->lock));
 }
@@ -88,7 +73,7 @@ static void play_read_behind(struct room *r)
 static void play_read_late(struct room *r)
 {
 	say("begin");
-	arm();
+	count_points();
 	RESULT(handoff_rwlock_rdlock_until(&r->lock, soon(0.01)), ETIMEDOUT);
 }
 
@@ -103,14 +88,14 @@ static void write_and_unlock(struct room *r)
 
 static void play_write(struct room *r)
 {
-	arm();
+	count_points();
 	OK(handoff_rwlock_wrlock(&r->lock));
 	write_and_unlock(r);
 }
 
 static void play_try_write(struct room *r)
 {
-	arm();
+	count_points();
 	OK(handoff_rwlock_trywrlock(&r->lock));
 	write_and_unlock(r);
 }
@@ -125,14 +110,14 @@ static void play_write_behind(struct room *r)
 static void play_write_late(struct room *r)
 {
 	say("begin");
-	arm();
+	count_points();
 	RESULT(handoff_rwlock_wrlock_until(&r->lock, soon(0.01)), ETIMEDOUT);
 }
 
 static void play_try_write_behind(struct room *r)
 {
 	say("begin");
-	arm();
+	count_points();
 	RESULT(handoff_rwlock_trywrlock(&r->lock), EBUSY);
 }
 
@@ -147,7 +132,7 @@ static void play_rdunlock(struct room *r)
 {
 	OK(handoff_rwlock_rdlock(&r->lock));
 	meet();
-	arm();
+	count_points();
 	OK(handoff_rwlock_rdunlock(&r->lock));
 }
 
@@ -155,7 +140,7 @@ static void play_wrunlock(struct room *r)
 {
 	OK(handoff_rwlock_wrlock(&r->lock));
 	meet();
-	arm();
+	count_points();
 	OK(handoff_rwlock_wrunlock(&r->lock));
 }
 
@@ -163,7 +148,7 @@ static void play_downgrade(struct room *r)
 {
 	OK(handoff_rwlock_wrlock(&r->lock));
 	meet();
-	arm();
+	count_points();
 	OK(handoff_rwlock_downgrade(&r->lock));
 	OK(handoff_rwlock_rdunlock(&r->lock));
 }
@@ -175,7 +160,7 @@ static void *end_reading(void *room)
 	OK(handoff_rwlock_rdlock(&r->lock));
 	OK(handoff_rwlock_rdlock(&r->lock));
 	meet();
-	arm();
+	count_points();
 	return NULL;
 }
 
@@ -186,7 +171,7 @@ static void *end_writing(void *room)
 	OK(handoff_rwlock_wrlock(&r->lock));
 	begins(r);
 	meet();
-	arm();
+	count_points();
 	return NULL;
 }
 
@@ -211,7 +196,7 @@ static void play_thread_writes(struct room *r)
 /* A writer has died; it is owed for until consistent begins. */
 static void play_repair_reading(struct room *r)
 {
-	arm();
+	count_points();
 	RESULT(handoff_rwlock_rdlock(&r->lock), EOWNERDEAD);
 	ends(r);
 	OK(handoff_rwlock_consistent(&r->lock));
@@ -220,7 +205,7 @@ static void play_repair_reading(struct room *r)
 
 static void play_repair_writing(struct room *r)
 {
-	arm();
+	count_points();
 	RESULT(handoff_rwlock_wrlock(&r->lock), EOWNERDEAD);
 	OK(handoff_rwlock_consistent(&r->lock));
 	ends(r);
@@ -229,7 +214,7 @@ static void play_repair_writing(struct room *r)
 
 static void play_try_repair(struct room *r)
 {
-	arm();
+	count_points();
 	RESULT(handoff_rwlock_tryrdlock(&r->lock), EOWNERDEAD);
 	ends(r);
 	OK(handoff_rwlock_consistent(&r->lock));
@@ -289,7 +274,7 @@ static int victim(const char *arg)
 	for (size_t i = 0; i < SCENARIOS; i++)
 		if (strcmp(scenarios[i].name, name) == 0) {
 			scenarios[i].play(r);
-			handoff__point_hook = NULL;
+			count_no_more();
 			return 0;
 		}
 	return 1;
@@ -317,23 +302,6 @@ static int getter(const char *how)
 
 /* ---- One death --------------------------------------------------------- */
 
-static struct process start_victim(const struct scenario *x, unsigned n)
-{
-	char arg[64];
-
-	snprintf(arg, sizeof arg, "%s %u", x->name, n);
-	return start("victim", arg);
-}
-
-static int survived(struct process *p)
-{
-	int status = finish(p);
-
-	if (status != 0)
-		assert_int_equal(status, -SIGKILL);
-	return status == 0;
-}
-
 static int has_died(const struct process *p)
 {
 	siginfo_t info = { 0 };
@@ -354,7 +322,7 @@ static int run_behind(const struct scenario *x, struct room *r, unsigned n,
 	assert_int_equal(x->setting == READ ? read_soon(r) : write_soon(r), 0);
 	if (x->setting == LOWERED)
 		assert_int_equal(handoff_rwlock_downgrade(&r->lock), 0);
-	v = start_victim(x, n);
+	v = start_fatal(x->name, n);
 	expect(&v, "begin");
 	settle(v.pid);
 	/* Who is to be late is so even where the deadline comes late. */
@@ -379,14 +347,14 @@ static int run_dead(const struct scenario *x, struct room *r, unsigned n)
 	kill_hard(&p);
 	if (x->play == play_try_repair)
 		sleep_seconds(0.002);
-	v = start_victim(x, n);
+	v = start_fatal(x->name, n);
 	return survived(&v);
 }
 
 /* A reader and a writer wait, and get it. */
 static int run_outlived(const struct scenario *x, unsigned n)
 {
-	struct process v = start_victim(x, n);
+	struct process v = start_fatal(x->name, n);
 	struct process p[2];
 	int alive;
 
@@ -420,7 +388,7 @@ static int run(const struct scenario *x, struct room *r, unsigned n,
 	case OUTLIVED:
 		return run_outlived(x, n);
 	default:
-		v = start_victim(x, n);
+		v = start_fatal(x->name, n);
 		return survived(&v);
 	}
 }
@@ -468,9 +436,7 @@ static void walk(const struct scenario *x, struct room *r)
 		if (alive && x->play != play_thread_writes)
 			assert_int_equal(r->told, 0);
 	} while (!alive && n < MOST);
-	print_message("%s: %u points\n", x->name, n - 1);
-	assert_true(alive);
-	assert_true(n - 1 >= x->least);
+	assert_walked(x->name, n, alive, x->least);
 }
 
 /* In one room, so that the slots of the dead run out and are used again. */

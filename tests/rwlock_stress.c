@@ -12,13 +12,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <sys/mman.h>
 
-#define MOST 20u /* processes */
-#define PAGE 4096u
+#define MOST 20u    /* processes */
+#define SECONDS 0.5 /* of a test */
+#define LEAST 50u   /* steps in that time */
 
 struct room {
 	handoff_rwlock lock;
@@ -68,9 +66,7 @@ static struct room *come_in(const char *arg, unsigned *me)
 {
 	struct room *r = join_room(arg, me);
 
-	be_jostled(*me, (int)r->pinned);
-	say("ready");
-	await("go");
+	be_jostled(*me, r->pinned != 0);
 	return r;
 }
 
@@ -213,9 +209,7 @@ static int part_crowd(const char *arg)
 			atomic_fetch_add(&r->progress, 1);
 			continue;
 		}
-		while (atomic_load(&r->progress) == before &&
-		    !atomic_load(&r->stop))
-			sleep_seconds(50e-6);
+		stay_away(&r->progress, before, &r->stop);
 	}
 	return 0;
 }
@@ -224,15 +218,6 @@ static int part_crowd(const char *arg)
 
 static _Atomic(handoff_rwlock *) going;
 static _Atomic bool over;
-
-static void *new_page(void)
-{
-	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	CHECK(page != MAP_FAILED);
-	return page;
-}
 
 static void *write_and_end(void *arg)
 {
@@ -247,7 +232,7 @@ static void *write_and_end(void *arg)
 		OK(handoff_rwlock_wrlock(lock));
 		OK(handoff_rwlock_wrunlock(lock));
 		OK(handoff_rwlock_destroy(lock));
-		CHECK(munmap(lock, PAGE) == 0);
+		drop_page(lock);
 		atomic_store(&going, NULL);
 	}
 	return arg;
@@ -285,22 +270,15 @@ static int part_goes(const char *arg)
 /* ---- The parent -------------------------------------------------------- */
 
 static void run(const char *part, unsigned processes, unsigned policy,
-    unsigned pinned, double seconds)
+    unsigned pinned)
 {
-	struct wanted wanted = { policy, pinned, processes };
+	const struct wanted wanted = { policy, pinned, processes };
 	struct room *r = make_room("stress", &wanted);
 	struct process p[MOST];
-	char arg[20];
 
 	assert_non_null(r);
-	for (unsigned i = 0; i < processes; i++) {
-		snprintf(arg, sizeof arg, "stress:%u", i);
-		p[i] = start(part, arg);
-		expect(&p[i], "ready");
-	}
-	for (unsigned i = 0; i < processes; i++)
-		tell(&p[i], "go");
-	watch_progress(&r->progress, seconds, 50);
+	start_jostled(p, processes, part);
+	watch_stress(&r->progress, 1, SECONDS, LEAST);
 	atomic_store(&r->stop, 1);
 	for (unsigned i = 0; i < processes; i++)
 		assert_int_equal(finish(&p[i]), 0);
@@ -311,28 +289,28 @@ static void run(const char *part, unsigned processes, unsigned policy,
 	close_room(r, "stress");
 }
 
-/* One test: part, processes, policy, pinned to one CPU or not, seconds. */
-#define STRESS(test, part, processes, policy, pinned, seconds)                \
-	static void test(void **state)                                        \
-	{                                                                     \
-		(void)state;                                                  \
-		run(part, processes, HANDOFF_WAIT_##policy, pinned, seconds); \
+/* One test: part, processes, policy, pinned to one CPU or not. */
+#define STRESS(test, part, processes, policy, pinned)                \
+	static void test(void **state)                               \
+	{                                                            \
+		(void)state;                                         \
+		run(part, processes, HANDOFF_WAIT_##policy, pinned); \
 	}
 
-STRESS(two_that_adapt_meet, "rounds", 2, ADAPTIVE, 0, 1)
-STRESS(two_that_block_meet, "rounds", 2, BLOCK, 0, 1)
-STRESS(three_that_block_meet, "rounds", 3, BLOCK, 0, 1)
-STRESS(four_that_adapt_meet, "rounds", 4, ADAPTIVE, 0, 1)
-STRESS(four_that_block_meet, "rounds", 4, BLOCK, 0, 1)
-STRESS(three_that_adapt_meet_on_one_cpu, "rounds", 3, ADAPTIVE, 1, 1)
-STRESS(four_that_block_meet_on_one_cpu, "rounds", 4, BLOCK, 1, 1)
-STRESS(twenty_that_block_meet, "rounds", 20, BLOCK, 0, 1)
-STRESS(five_that_adapt_use_it, "crowd", 5, ADAPTIVE, 0, 1)
-STRESS(five_that_block_use_it, "crowd", 5, BLOCK, 0, 1)
-STRESS(five_that_block_use_it_on_one_cpu, "crowd", 5, BLOCK, 1, 1)
-STRESS(twenty_that_adapt_use_it, "crowd", 20, ADAPTIVE, 0, 1)
-STRESS(one_that_adapts_goes_at_once, "goes", 1, ADAPTIVE, 0, 1)
-STRESS(one_that_blocks_goes_at_once, "goes", 1, BLOCK, 0, 1)
+STRESS(two_that_adapt_meet, "rounds", 2, ADAPTIVE, 0)
+STRESS(two_that_block_meet, "rounds", 2, BLOCK, 0)
+STRESS(three_that_block_meet, "rounds", 3, BLOCK, 0)
+STRESS(four_that_adapt_meet, "rounds", 4, ADAPTIVE, 0)
+STRESS(four_that_block_meet, "rounds", 4, BLOCK, 0)
+STRESS(three_that_adapt_meet_on_one_cpu, "rounds", 3, ADAPTIVE, 1)
+STRESS(four_that_block_meet_on_one_cpu, "rounds", 4, BLOCK, 1)
+STRESS(twenty_that_block_meet, "rounds", 20, BLOCK, 0)
+STRESS(five_that_adapt_use_it, "crowd", 5, ADAPTIVE, 0)
+STRESS(five_that_block_use_it, "crowd", 5, BLOCK, 0)
+STRESS(five_that_block_use_it_on_one_cpu, "crowd", 5, BLOCK, 1)
+STRESS(twenty_that_adapt_use_it, "crowd", 20, ADAPTIVE, 0)
+STRESS(one_that_adapts_goes_at_once, "goes", 1, ADAPTIVE, 0)
+STRESS(one_that_blocks_goes_at_once, "goes", 1, BLOCK, 0)
 
 int main(int argc, char **argv)
 {
@@ -359,7 +337,8 @@ int main(int argc, char **argv)
 		TEST(one_that_blocks_goes_at_once),
 	};
 
-	PROCESSES_BEGIN(argc, argv, parts, 200);
+	PROCESSES_BEGIN(argc, argv, parts,
+	    stress_watchdog(sizeof tests / sizeof *tests));
 	return processes_end(
 	    cmocka_run_group_tests_name("rwlock_stress", tests, NULL, NULL));
 }

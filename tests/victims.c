@@ -5,30 +5,16 @@
 #include "still.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "points.h"
-
-#define MOST 64 /* points; no scenario has as many */
-
 /* ---- The victim ---------------------------------------------------------- */
-
-static unsigned points;
-static unsigned fatal;
-
-static void count_point(void)
-{
-	if (++points == fatal)
-		raise(SIGKILL);
-}
 
 void arm(void)
 {
 	say("begin");
 	await("go");
-	handoff__point_hook = count_point;
+	count_points();
 }
 
 int play_victim(const char *arg, const struct scenario *scenarios, size_t n)
@@ -40,7 +26,7 @@ int play_victim(const char *arg, const struct scenario *scenarios, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(scenarios[i].name, name) == 0) {
 			scenarios[i].play(r);
-			handoff__point_hook = NULL;
+			count_no_more();
 			return 0;
 		}
 	return 1;
@@ -50,10 +36,7 @@ int play_victim(const char *arg, const struct scenario *scenarios, size_t n)
 
 struct process start_victim(const struct scenario *x, unsigned n)
 {
-	char arg[64];
-
-	snprintf(arg, sizeof arg, "%s %u", x->name, n);
-	return start("victim", arg);
+	return start_fatal(x->name, n);
 }
 
 void go(struct process *v)
@@ -61,15 +44,6 @@ void go(struct process *v)
 	expect(v, "begin");
 	tell(v, "go");
 	settle(v->pid);
-}
-
-int survived(struct process *v)
-{
-	int status = finish(v);
-
-	if (status != 0)
-		assert_int_equal(status, -SIGKILL);
-	return status == 0;
 }
 
 struct process start_other(const char *part, unsigned n, int silent)
@@ -114,7 +88,5 @@ void walk(const struct scenario *x)
 		close_room(r, NAME);
 		assert_int_equal(count_names(), 0);
 	} while (!alive && n < MOST);
-	print_message("%s: %u points\n", x->name, n - 1);
-	assert_true(alive);
-	assert_true(n - 1 >= x->least);
+	assert_walked(x->name, n, alive, x->least);
 }

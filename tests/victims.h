@@ -7,6 +7,7 @@
 #ifndef TESTS_VICTIMS_H
 #define TESTS_VICTIMS_H
 
+#include "fatal.h"
 #include "room.h"
 
 #define BOUND 5.0 /* s until those who live get on */
@@ -34,9 +35,6 @@ struct process start_victim(const struct scenario *x, unsigned n);
 
 /* From "begin" on: it has parked or is dead, as far as can be told. */
 void go(struct process *v);
-
-/* Whether it survived. */
-int survived(struct process *v);
 
 /* Starts a part with "points:n"; it is parked as far as can be told.  Unless
  * it is `silent` it says "waits" first. */

@@ -6,8 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "jostle.h"
-#include "room.h"
-#include "words.h"
+#include "objects.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -19,57 +18,7 @@
 
 #include "points.h"
 
-#define BOUND 5.0 /* s; a slice is 1.25 at the most */
-#define MARK 0x80000000u
-#define WAITERS 2u
-
-struct room {
-	union object objects[KINDS];
-	_Atomic uint32_t begins; /* the round in which the waiter begins */
-	_Atomic uint32_t ends;
-	_Atomic unsigned stop;
-};
-
-const size_t room_bytes = sizeof(struct room);
-
-int fill_room(void *memory, size_t bytes, void *arg)
-{
-	struct room *r = memory;
-	int e = 0;
-
-	(void)bytes;
-	(void)arg;
-	/* Parked as soon as can be, so that the slow paths are walked. */
-	for (int i = 0; e == 0 && i < KINDS; i++)
-		e = kinds[i].init(&r->objects[i], HANDOFF_WAIT_BLOCK, 0);
-	return e;
-}
-
-static const char *argument(unsigned kind)
-{
-	static const char *const names[KINDS] = { "points:0", "points:1",
-		"points:2", "points:3", "points:4" };
-
-	return names[kind];
-}
-
-static void give_one(union object *o, unsigned kind)
-{
-	GIVES(kind_let_go(o, kind, 1, 0), 0);
-}
-
 /* ---- Parts ------------------------------------------------------------- */
-
-static int part_wait(const char *arg)
-{
-	unsigned kind;
-	struct room *r = join_room(arg, &kind);
-
-	say("waits");
-	OK(kind_wait(&r->objects[kind], kind, HANDOFF_NEVER));
-	say("done");
-	return 0;
-}
 
 /* One that never looks again by itself. */
 static int part_patient(const char *arg)

@@ -6,77 +6,19 @@
  * and the object works.  Built against the library with points.
  */
 #define _GNU_SOURCE
-#include "room.h"
-#include "words.h"
+#include "fatal.h"
+#include "objects.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "points.h"
-
-#define MOST 64   /* points; no scenario has as many */
-#define BOUND 5.0 /* s; a slice is 1.25 at the most */
-#define MARK 0x80000000u
 #define SET 0x40000000u /* of an event */
-#define WAITERS 2u
-
-struct room {
-	union object objects[KINDS];
-};
-
-const size_t room_bytes = sizeof(struct room);
-
-int fill_room(void *memory, size_t bytes, void *arg)
-{
-	struct room *r = memory;
-	int e = 0;
-
-	(void)bytes;
-	(void)arg;
-	/* Parked as soon as can be, so that the slow paths are walked. */
-	for (int i = 0; e == 0 && i < KINDS; i++)
-		e = kinds[i].init(&r->objects[i], HANDOFF_WAIT_BLOCK, 0);
-	return e;
-}
-
-static const char *argument(unsigned kind)
-{
-	static const char *const names[KINDS] = { "points:0", "points:1",
-		"points:2", "points:3", "points:4" };
-
-	return names[kind];
-}
-
-/* ---- Parts ------------------------------------------------------------- */
-
-static int part_wait(const char *arg)
-{
-	unsigned kind;
-	struct room *r = join_room(arg, &kind);
-
-	say("waits");
-	OK(kind_wait(&r->objects[kind], kind, HANDOFF_NEVER));
-	say("done");
-	return 0;
-}
 
 /* ---- The victim -------------------------------------------------------- */
 
 enum play { WAIT, SPIN, LATE, TRY, GIVE, GIVE_ALL, FENCED, PULSE };
-
-static unsigned points;
-static unsigned fatal;
-
-static void count_point(void)
-{
-	if (++points == fatal)
-		raise(SIGKILL);
-}
 
 static void play_give(union object *o, unsigned kind, unsigned play)
 {
@@ -110,7 +52,7 @@ static int part_victim(const char *arg)
 	if (play == SPIN)
 		CHECK(setenv("HANDOFF_WAIT", "spin:900ms", 1) == 0);
 	say("waits");
-	handoff__point_hook = count_point;
+	count_points();
 	if (play == WAIT || play == SPIN)
 		OK(kind_wait(o, kind, HANDOFF_NEVER));
 	else if (play == LATE)
@@ -119,7 +61,7 @@ static int part_victim(const char *arg)
 		OK(kind_wait(o, kind, 0));
 	else
 		play_give(o, kind, play);
-	handoff__point_hook = NULL;
+	count_no_more();
 	return 0;
 }
 
@@ -132,16 +74,6 @@ static struct process start_victim(unsigned kind, unsigned play, unsigned n)
 	p = start("victim", arg);
 	expect(&p, "waits");
 	return p;
-}
-
-/* Whether it survived. */
-static int survived(struct process *p)
-{
-	int status = finish(p);
-
-	if (status != 0)
-		GIVES(status, -SIGKILL);
-	return status == 0;
 }
 
 /* ---- What there is ----------------------------------------------------- */
@@ -182,11 +114,6 @@ static void until_taken(const union object *o, unsigned kind)
 			    kinds[kind].name);
 		sleep_seconds(0.0005);
 	}
-}
-
-static void give_one(union object *o, unsigned kind)
-{
-	GIVES(kind_let_go(o, kind, 1, 0), 0);
 }
 
 /* Whether one of them has been let go, within that time. */

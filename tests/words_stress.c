@@ -14,16 +14,15 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "points.h"
 
 #define MOST 6u     /* processes */
 #define CAPACITY 2u /* tokens on the table */
-#define LEAST 200u  /* steps of a test */
+#define SECONDS 0.3 /* of a test */
+#define LEAST 200u  /* steps in that time */
 
 struct wanted {
 	unsigned policy;
@@ -85,8 +84,6 @@ static struct room *come_in(const char *arg, unsigned *me)
 	struct room *r = join_room(arg, me);
 
 	be_jostled(*me, r->wanted.pinned != 0);
-	say("ready");
-	await("go");
 	return r;
 }
 
@@ -102,19 +99,17 @@ static unsigned step(struct room *r, unsigned me)
 	return atomic_fetch_add(&r->progress, 1) + 1;
 }
 
-/* One whose deadline passed stays away until others have got on without it:
- * had it taken a wake along, nobody would.  So does, at times, one that has got
- * on and let another go. */
-static void stay_away(const struct room *r, unsigned before)
+/* One whose deadline passed stays away; at times, so does one that has got on
+ * and let another go. */
+static void be_away(const struct room *r, unsigned before)
 {
-	while (atomic_load(&r->progress) == before && !stops(r))
-		sleep_seconds(50e-6);
+	stay_away(&r->progress, before, &r->stop);
 }
 
-static void stay_away_at_times(const struct room *r, unsigned before)
+static void be_away_at_times(const struct room *r, unsigned before)
 {
 	if (chance(4) == 0)
-		stay_away(r, before);
+		be_away(r, before);
 }
 
 /* Of six, the last two wait for a short time only. */
@@ -142,7 +137,7 @@ static int part_trade(const char *arg)
 		unsigned n = 1;
 
 		if (e == ETIMEDOUT) {
-			stay_away(r, before);
+			be_away(r, before);
 			continue;
 		}
 		OK(e);
@@ -160,7 +155,7 @@ static int part_trade(const char *arg)
 			n = 1;
 		}
 		OK(handoff_sem_post(theirs, n));
-		stay_away_at_times(r, before);
+		be_away_at_times(r, before);
 	}
 	return 0;
 }
@@ -232,7 +227,7 @@ static int part_event_lock(const char *arg)
 		int e = handoff_event_wait_until(lock, patience(r, me));
 
 		if (e == ETIMEDOUT) {
-			stay_away(r, before);
+			be_away(r, before);
 			continue;
 		}
 		OK(e);
@@ -243,7 +238,7 @@ static int part_event_lock(const char *arg)
 			OK(handoff_event_reset(lock));
 		CHECK(atomic_fetch_sub(&r->inside, 1) == 1);
 		OK(handoff_event_set(lock));
-		stay_away_at_times(r, before);
+		be_away_at_times(r, before);
 	}
 	return 0;
 }
@@ -413,7 +408,7 @@ static int part_word_lock(const char *arg)
 		unsigned before = atomic_load(&r->progress);
 
 		if (!word_lock(r, patience(r, me))) {
-			stay_away(r, before);
+			be_away(r, before);
 			continue;
 		}
 		CHECK(atomic_fetch_add(&r->inside, 1) == 0);
@@ -421,7 +416,7 @@ static int part_word_lock(const char *arg)
 		before = step(r, me);
 		CHECK(atomic_fetch_sub(&r->inside, 1) == 1);
 		word_unlock(r);
-		stay_away_at_times(r, before);
+		be_away_at_times(r, before);
 	}
 	return 0;
 }
@@ -495,7 +490,7 @@ static int part_word_trade(const char *arg)
 		unsigned before = atomic_load(&r->progress);
 
 		if (!word_take(r, makes, patience(r, me))) {
-			stay_away(r, before);
+			be_away(r, before);
 			continue;
 		}
 		if (stops(r))
@@ -509,14 +504,12 @@ static int part_word_trade(const char *arg)
 		wake(r, !makes, 1, chance(4) == 0);
 		if (chance(16) == 0) /* one that finds nothing changed */
 			wake(r, !makes, chance(2) ? 1 : HANDOFF_ALL, false);
-		stay_away_at_times(r, before);
+		be_away_at_times(r, before);
 	}
 	return 0;
 }
 
 /* ---- Gone at once: objects in pages that are unmapped -------------------- */
-
-#define PAGE 4096u
 
 static struct {
 	_Atomic(union object *) object;
@@ -538,7 +531,7 @@ static void *take_and_end(void *arg)
 		}
 		OK(kind->wait(o));
 		OK(kind->destroy(o));
-		CHECK(munmap(o, PAGE) == 0);
+		drop_page(o);
 		atomic_store(&gone.object, NULL);
 	}
 	return arg;
@@ -555,10 +548,8 @@ static int part_goes(const char *arg)
 	gone.kind = me % 2 ? AUTOMATIC : SEM;
 	CHECK(pthread_create(&thread, NULL, take_and_end, NULL) == 0);
 	while (!stops(r)) {
-		union object *o = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		union object *o = new_page();
 
-		CHECK(o != MAP_FAILED);
 		OK(kinds[gone.kind].init(o, r->wanted.policy, 0));
 		atomic_store(&gone.object, o);
 		if (chance(2))
@@ -607,67 +598,61 @@ static uint64_t count_parks(const struct room *r)
 	return n;
 }
 
-static void run(const char *part, const struct wanted *wanted, double seconds)
+static void run(const char *part, const struct wanted *wanted)
 {
 	struct room *r = make_room("stress", wanted);
 	unsigned n = wanted->processes;
 	struct process p[MOST];
-	char arg[20];
+	unsigned least;
 
 	assert_non_null(r);
-	for (unsigned i = 0; i < n; i++) {
-		snprintf(arg, sizeof arg, "stress:%u", i);
-		p[i] = start(part, arg);
-		expect(&p[i], "ready");
-	}
-	for (unsigned i = 0; i < n; i++)
-		tell(&p[i], "go");
-	watch_progress(&r->progress, seconds, LEAST);
+	start_jostled(p, n, part);
+	least = watch_stress(&r->progress, 1, SECONDS, LEAST);
 	end_all(r, part);
 	for (unsigned i = 0; i < n; i++)
 		GIVES(finish(&p[i]), 0);
 	for (unsigned i = 0; i < n; i++)
 		assert_true(atomic_load(&r->each[i]) > 0);
 	if (wanted->policy == HANDOFF_WAIT_BLOCK && strcmp(part, "goes") != 0)
-		assert_true(count_parks(r) >= LEAST / 4);
+		assert_true(count_parks(r) >= least / 4);
 	close_room(r, "stress");
 }
 
 /* Each test: part, processes, policy, pinned to one CPU or not, wide words or
- * not, seconds. */
-#define TESTS(X)                                                               \
-	X(six_that_adapt_trade, "trade", 6, ADAPTIVE, 0, 0, 0.5)               \
-	X(six_that_block_trade, "trade", 6, BLOCK, 0, 0, 0.5)                  \
-	X(four_that_block_trade_on_one_cpu, "trade", 4, BLOCK, 1, 0, 0.4)      \
-	X(a_crowd_that_adapts_takes, "crowd", 4, ADAPTIVE, 0, 0, 0.4)          \
-	X(a_crowd_that_blocks_takes, "crowd", 5, BLOCK, 0, 0, 0.5)             \
-	X(a_crowd_that_blocks_takes_on_one_cpu, "crowd", 4, BLOCK, 1, 0, 0.4)  \
-	X(six_that_adapt_lock_by_event, "event lock", 6, ADAPTIVE, 0, 0, 0.4)  \
-	X(six_that_block_lock_by_event, "event lock", 6, BLOCK, 0, 0, 0.5)     \
-	X(two_that_adapt_go_round, "ring", 2, ADAPTIVE, 0, 0, 0.4)             \
-	X(four_that_block_go_round, "ring", 4, BLOCK, 0, 0, 0.4)               \
-	X(four_that_adapt_meet_at_events, "events", 4, ADAPTIVE, 0, 0, 0.4)    \
-	X(five_that_block_meet_at_events, "events", 5, BLOCK, 0, 0, 0.4)       \
-	X(pulses_let_all_go_that_adapt, "pulse", 4, ADAPTIVE, 0, 0, 0.4)       \
-	X(pulses_let_all_go_that_block, "pulse", 5, BLOCK, 0, 0, 0.5)          \
-	X(six_that_adapt_lock_by_word, "word lock", 6, ADAPTIVE, 0, 1, 0.4)    \
-	X(six_that_block_lock_by_word, "word lock", 6, BLOCK, 0, 0, 0.5)       \
-	X(four_that_adapt_meet_at_word, "word", 4, ADAPTIVE, 0, 0, 0.4)        \
-	X(five_that_block_meet_at_word, "word", 5, BLOCK, 0, 1, 0.5)           \
-	X(six_that_adapt_trade_by_words, "word trade", 6, ADAPTIVE, 0, 1, 0.4) \
-	X(six_that_block_trade_by_words, "word trade", 6, BLOCK, 0, 0, 0.5)    \
-	X(four_pinned_trade_by_words, "word trade", 4, BLOCK, 1, 1, 0.4)       \
-	X(what_adapts_goes_at_once, "goes", 2, ADAPTIVE, 0, 0, 0.4)            \
-	X(what_blocks_goes_at_once, "goes", 2, BLOCK, 0, 0, 0.4)
+ * not. */
+#define TESTS(X)                                                          \
+	X(six_that_adapt_trade, "trade", 6, ADAPTIVE, 0, 0)               \
+	X(six_that_block_trade, "trade", 6, BLOCK, 0, 0)                  \
+	X(four_that_block_trade_on_one_cpu, "trade", 4, BLOCK, 1, 0)      \
+	X(a_crowd_that_adapts_takes, "crowd", 4, ADAPTIVE, 0, 0)          \
+	X(a_crowd_that_blocks_takes, "crowd", 5, BLOCK, 0, 0)             \
+	X(a_crowd_that_blocks_takes_on_one_cpu, "crowd", 4, BLOCK, 1, 0)  \
+	X(six_that_adapt_lock_by_event, "event lock", 6, ADAPTIVE, 0, 0)  \
+	X(six_that_block_lock_by_event, "event lock", 6, BLOCK, 0, 0)     \
+	X(two_that_adapt_go_round, "ring", 2, ADAPTIVE, 0, 0)             \
+	X(four_that_block_go_round, "ring", 4, BLOCK, 0, 0)               \
+	X(four_that_adapt_meet_at_events, "events", 4, ADAPTIVE, 0, 0)    \
+	X(five_that_block_meet_at_events, "events", 5, BLOCK, 0, 0)       \
+	X(pulses_let_all_go_that_adapt, "pulse", 4, ADAPTIVE, 0, 0)       \
+	X(pulses_let_all_go_that_block, "pulse", 5, BLOCK, 0, 0)          \
+	X(six_that_adapt_lock_by_word, "word lock", 6, ADAPTIVE, 0, 1)    \
+	X(six_that_block_lock_by_word, "word lock", 6, BLOCK, 0, 0)       \
+	X(four_that_adapt_meet_at_word, "word", 4, ADAPTIVE, 0, 0)        \
+	X(five_that_block_meet_at_word, "word", 5, BLOCK, 0, 1)           \
+	X(six_that_adapt_trade_by_words, "word trade", 6, ADAPTIVE, 0, 1) \
+	X(six_that_block_trade_by_words, "word trade", 6, BLOCK, 0, 0)    \
+	X(four_pinned_trade_by_words, "word trade", 4, BLOCK, 1, 1)       \
+	X(what_adapts_goes_at_once, "goes", 2, ADAPTIVE, 0, 0)            \
+	X(what_blocks_goes_at_once, "goes", 2, BLOCK, 0, 0)
 
-#define STRESS(test, part, processes, policy, pinned, wide, seconds)          \
+#define STRESS(test, part, processes, policy, pinned, wide)                   \
 	static void test(void **state)                                        \
 	{                                                                     \
 		const struct wanted wanted = { HANDOFF_WAIT_##policy, pinned, \
 			processes, wide };                                    \
                                                                               \
 		(void)state;                                                  \
-		run(part, &wanted, seconds);                                  \
+		run(part, &wanted);                                           \
 	}
 
 TESTS(STRESS)
@@ -691,7 +676,8 @@ int main(int argc, char **argv)
 
 	/* Each object says itself how to wait. */
 	unsetenv("HANDOFF_WAIT");
-	PROCESSES_BEGIN(argc, argv, parts, 240);
+	PROCESSES_BEGIN(argc, argv, parts,
+	    stress_watchdog(sizeof tests / sizeof *tests));
 	return processes_end(
 	    cmocka_run_group_tests_name("words_stress", tests, NULL, NULL));
 }

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The command line of handoff-bench pingpong.
+ */
+#define _GNU_SOURCE 1
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "options.h"
+
+#define DEFAULT_TRIAL_NS 100000000u
+#define ROUNDS_TRIAL_NS 2000000000u /* at most, where rounds are counted */
+#define GAP_TRIAL_NS 2000000000u    /* the same where there are gaps */
+#define GAP_ROUNDS 20u /* of a trial with gaps, as far as possible */
+#define MAX_ROUNDS 1000000000000u
+#define MAX_WORK_NS 1000000000u
+#define MAX_GAP_NS 10000000000u
+
+enum { OPTION_WORK = OPTION_OWN, OPTION_GAP };
+
+static void add_via(struct pingpong_options *o, const struct via *via)
+{
+	size_t i;
+
+	for (i = 0; i < o->via_count; i++)
+		if (o->vias[i] == via)
+			return;
+	if (o->via_count < OPTIONS_VIAS)
+		o->vias[o->via_count++] = via;
+}
+
+/* Adds the vias that a word of the list means: one, a group, or all. */
+static bool add_vias(void *options, const char *word)
+{
+	struct pingpong_options *o = options;
+	const struct via *via;
+	bool found = false;
+	size_t i;
+
+	for (i = 0; (via = via_at(i)) != NULL; i++) {
+		if (strcmp(word, via->name) != 0 &&
+		    strcmp(word, via_group_name(via->group)) != 0 &&
+		    strcmp(word, "all") != 0)
+			continue;
+		add_via(o, via);
+		found = true;
+	}
+	return found;
+}
+
+static bool add_place(void *options, const char *word)
+{
+	struct pingpong_options *o = options;
+	bool all = strcmp(word, "all") == 0, found = false;
+	int place;
+	size_t i;
+
+	for (place = 0; place < PLACES; place++) {
+		if (!all && strcmp(word, place_name((enum place)place)) != 0)
+			continue;
+		found = true;
+		for (i = 0; i < o->place_count; i++)
+			if ((int)o->places[i] == place)
+				break;
+		if (i == o->place_count)
+			o->places[o->place_count++] = (enum place)place;
+	}
+	return found;
+}
+
+static bool add_time(struct options_times *times, const char *word,
+    uint64_t max)
+{
+	uint64_t ns = 0;
+	size_t i;
+
+	if (strcmp(word, "0") != 0 && !options_number(&ns, max, word))
+		return false;
+	for (i = 0; i < times->count; i++)
+		if (times->ns[i] == ns)
+			return true;
+	if (times->count == OPTIONS_TIMES)
+		return false;
+	times->ns[times->count++] = ns;
+	return true;
+}
+
+static bool add_work(void *options, const char *word)
+{
+	struct pingpong_options *o = options;
+
+	return add_time(&o->works, word, MAX_WORK_NS);
+}
+
+static bool add_gap(void *options, const char *word)
+{
+	struct pingpong_options *o = options;
+
+	return add_time(&o->gaps, word, MAX_GAP_NS);
+}
+
+static const struct option pingpong_longs[] = {
+	{ "via", required_argument, NULL, OPTION_VIA },
+	{ "place", required_argument, NULL, OPTION_PLACE },
+	{ "work", required_argument, NULL, OPTION_WORK },
+	{ "gap", required_argument, NULL, OPTION_GAP },
+	{ "rounds", required_argument, NULL, OPTION_ROUNDS },
+	{ "time", required_argument, NULL, OPTION_TIME },
+	{ "trials", required_argument, NULL, OPTION_TRIALS },
+	{ "format", required_argument, NULL, OPTION_FORMAT },
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+static void help_vias(void)
+{
+	const struct via *via;
+	int group = -1, column = 0;
+	size_t i;
+
+	for (i = 0; (via = via_at(i)) != NULL; i++) {
+		if ((int)via->group != group) {
+			printf("%s  %-7s", group < 0 ? "" : "\n",
+			    via_group_name(via->group));
+			column = 9;
+		} else if (column + 1 + (int)strlen(via->name) > 79) {
+			printf("\n%9s", "");
+			column = 9;
+		}
+		group = (int)via->group;
+		column += printf(" %s", via->name);
+	}
+	printf("\n");
+}
+
+static void help_pingpong(void)
+{
+	printf(
+	    "usage: " BENCH_TOOL " pingpong [option ...]\n"
+	    "Two processes hand the turn to each other; a round trip is two "
+	    "handoffs.\n\n"
+	    "  --via=LIST      of ways to do it, or of groups of them, or all "
+	    "(default)\n"
+	    "  --place=LIST    cross (two CPUs), same (one), free (not pinned); "
+	    "default these;\n"
+	    "                  busy2, busy4 (not pinned, beside 2 or 4 endless "
+	    "loops),\n"
+	    "                  same1 (one CPU, shared with one); or all\n"
+	    "  --work=LIST     the partner computes for so many ns before it "
+	    "answers; default 0\n"
+	    "  --gap=LIST      the caller is idle for so many ns before it "
+	    "calls; default 0\n"
+	    "  --rounds=N      round trips of a trial, as far as the time "
+	    "allows\n"
+	    "  --time=SECONDS  of a trial; default 0.1, or 2 with --rounds, or "
+	    "20 gaps\n"
+	    "  --trials=K      of each, by turns; default 5\n"
+	    "  --format=WORD   table (default), csv, json\n"
+	    "  --help\n\n"
+	    "Ways, by group:\n");
+	help_vias();
+}
+
+static int pingpong_option(void *options, int c, char *value)
+{
+	struct pingpong_options *o = options;
+	uint64_t n;
+
+	switch (c) {
+	case OPTION_VIA:
+		return options_list(o, value, "no such via", add_vias);
+	case OPTION_PLACE:
+		return options_list(o, value, "no such place", add_place);
+	case OPTION_WORK:
+		return options_list(o, value, "not a work in ns", add_work);
+	case OPTION_GAP:
+		return options_list(o, value, "not a gap in ns", add_gap);
+	case OPTION_ROUNDS:
+		if (!options_number(&n, MAX_ROUNDS, value))
+			return options_wrong("not a number of rounds", value);
+		o->rounds = n;
+		return 0;
+	case OPTION_TIME:
+		if (!options_seconds(&n, value))
+			return options_wrong("not a time in seconds", value);
+		o->trial_ns = n;
+		return 0;
+	case OPTION_TRIALS:
+		if (!options_trials(&o->trials, value))
+			return options_wrong("not a number of trials", value);
+		return 0;
+	default:
+		if (!options_format(&o->format, value, true))
+			return options_wrong("not a format", value);
+		return 0;
+	}
+}
+
+static void pingpong_defaults(struct pingpong_options *o)
+{
+	if (o->via_count == 0)
+		add_vias(o, "all");
+	if (o->place_count == 0) {
+		add_place(o, "cross");
+		add_place(o, "same");
+		add_place(o, "free");
+	}
+	if (o->works.count == 0)
+		o->works.count = 1;
+	if (o->gaps.count == 0)
+		o->gaps.count = 1;
+}
+
+uint64_t options_trial_ns(const struct pingpong_options *o, uint64_t gap_ns)
+{
+	uint64_t ns = GAP_ROUNDS * gap_ns;
+
+	if (o->trial_ns != 0)
+		return o->trial_ns;
+	if (o->rounds != UINT64_MAX)
+		return ROUNDS_TRIAL_NS;
+	if (ns > GAP_TRIAL_NS)
+		return GAP_TRIAL_NS;
+	return ns > DEFAULT_TRIAL_NS ? ns : DEFAULT_TRIAL_NS;
+}
+
+bool options_pingpong(struct pingpong_options *o, int argc, char **argv,
+    int *status)
+{
+	static const struct options_command command = {
+		.longs = pingpong_longs,
+		.help = help_pingpong,
+		.take = pingpong_option,
+	};
+
+	memset(o, 0, sizeof(*o));
+	o->rounds = UINT64_MAX;
+	o->trials = 5;
+	if (!options_parse(&command, o, argc, argv, status))
+		return false;
+	pingpong_defaults(o);
+	return true;
+}
