@@ -568,6 +568,19 @@ static int part_count(const char *arg)
 	return 0;
 }
 
+static int enough(const struct room *r)
+{
+	const volatile uint64_t *each = r->each;
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < PROCESSES; i++) {
+		if (each[i] == 0)
+			return 0;
+		sum += each[i];
+	}
+	return sum > 1000;
+}
+
 static void helpers_and_atomics_of_the_user_conserve_of(unsigned n,
     const struct width *x)
 {
@@ -637,7 +650,10 @@ static void lock(unsigned n, unsigned policy)
 	}
 	for (unsigned i = 0; i < PROCESSES; i++)
 		tell(&p[i], "go");
-	sleep_seconds(0.4);
+	/* On a loaded machine it takes longer. */
+	for (double until = seconds_now() + 10;
+	     sleep_seconds(0.4), seconds_now() < until && !enough(r);)
+		;
 	atomic_store(&r->stop, 1);
 	for (unsigned i = 0; i < PROCESSES; i++)
 		GIVES(finish(&p[i]), 0);
