@@ -29,6 +29,7 @@ int costs_main(int argc, char **argv);
 int fairness_main(int argc, char **argv);
 int ladder_main(int argc, char **argv);
 int idle_main(int argc, char **argv);
+int report_main(int argc, char **argv);
 
 /* One of the two processes of a trial: 0 calls, 1 is its partner. */
 int part_main(int part);

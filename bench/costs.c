@@ -278,7 +278,7 @@ static void help(void)
 	       "  --contended=WORD  with a waiter too: yes (default), no\n"
 	       "  --matrix          that for all pairs of CPUs\n"
 	       "  --trials=K        of each, by turns; default 9\n"
-	       "  --format=WORD     table (default), json\n"
+	       "  --format=WORD     table (default), csv, json\n"
 	       "  --help\n");
 }
 
@@ -305,7 +305,7 @@ static int take(void *options, int option, char *value)
 			return options_wrong("not a number of trials", value);
 		return 0;
 	default:
-		if (!options_format(&o->format, value, false))
+		if (!options_format(&o->format, value))
 			return options_wrong("not a format", value);
 		return 0;
 	}
@@ -332,6 +332,8 @@ static int run(struct costs_rows *rows, const struct costs_options *o)
 	    (double)(bench_now() - start);
 	if (o->format == FORMAT_JSON)
 		costs_print_json(rows, cycles_per_ns);
+	else if (o->format == FORMAT_CSV)
+		costs_print_csv(rows, cycles_per_ns);
 	else
 		costs_print_table(rows, cycles_per_ns);
 	return report_end();

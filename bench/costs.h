@@ -120,6 +120,7 @@ void costs_sum_up(struct costs_row *row, double *samples,
     const unsigned *counts, unsigned trials);
 
 void costs_print_table(const struct costs_rows *rows, double cycles_per_ns);
+void costs_print_csv(const struct costs_rows *rows, double cycles_per_ns);
 void costs_print_json(const struct costs_rows *rows, double cycles_per_ns);
 
 /* True, after a message, if `e` is not 0. */

@@ -252,6 +252,51 @@ void costs_print_table(const struct costs_rows *rows, double cycles_per_ns)
 	printf("\n");
 }
 
+/* ---- csv --------------------------------------------------------------- */
+
+static void csv_row(const struct costs_row *row, const struct costs_row *base,
+    double cycles_per_ns)
+{
+	printf("%s,%s,\"%s\",%d,%d,", row->name, row->ours ? "ours" : "peers",
+	    row->what, row->contended, row->matrix);
+	if (row->cpu[0] != PLACE_ANY_CPU)
+		printf("%d,%d,", row->cpu[0], row->cpu[1]);
+	else
+		printf(",,");
+	printf("%u,", row->trials);
+	if (row->samples > 0)
+		printf("%zu", row->samples);
+	printf(",%.3f,%.3f,", row->min, row->p50);
+	if (row->p99 > 0)
+		printf("%.3f", row->p99);
+	putchar(',');
+	if (cycles_per_ns > 0)
+		printf("%.3f", row->p50 * cycles_per_ns);
+	if (base)
+		printf(",%s,%.4f\n", base->name, row->p50 / base->p50);
+	else
+		printf(",,\n");
+}
+
+void costs_print_csv(const struct costs_rows *rows, double cycles_per_ns)
+{
+	const struct costs_row *row;
+	size_t i, k;
+
+	printf("via,group,what,contended,matrix,from_cpu,to_cpu,trials,samples,"
+	       "min_ns,p50_ns,p99_ns,p50_cycles,peer,ratio\n");
+	for (i = 0; i < SECTIONS; i++)
+		for (k = 0; k < rows->count; k++) {
+			row = &rows->rows[k];
+			if (in_section(row, &sections[i]))
+				csv_row(row, base_of(rows, row, &sections[i]),
+				    cycles_per_ns);
+		}
+	for (k = 0; k < rows->count; k++)
+		if (rows->rows[k].matrix)
+			csv_row(&rows->rows[k], NULL, cycles_per_ns);
+}
+
 /* ---- json -------------------------------------------------------------- */
 
 static void json_times(const char *name, const struct costs_row *row,

@@ -35,15 +35,8 @@
 #define TICK 1000000u
 #define GRACE_S 10u /* for a process to start and to end by itself */
 
-struct result {
-	_Alignas(64) uint64_t acquired;
-	uint64_t changes; /* how often of them the other had it before */
-	uint64_t longest; /* ns */
-	int error;
-};
-
 /* What the two share. */
-struct room {
+struct fairness_room {
 	union {
 		handoff_mutex mutex;
 		pthread_mutex_t pthread_mutex;
@@ -53,26 +46,17 @@ struct room {
 	_Alignas(64) _Atomic uint32_t ready;
 	_Alignas(64) _Atomic bool go;
 	_Atomic bool stop;
-	struct result results[2];
-};
-
-/* One lock and the two who contend for it. */
-struct contest {
-	enum fairness_via via;
-	struct room *room;
-	pid_t pids[2]; /* 0: none, or its end has been seen */
-	uint64_t ns;   /* from go to stop */
-	struct result results[2];
+	struct fairness_result results[2];
 };
 
 /* ---- the locks --------------------------------------------------------- */
 
-static int mutex_init(struct room *room)
+static int mutex_init(struct fairness_room *room)
 {
 	return handoff_mutex_init(&room->mutex, NULL);
 }
 
-static int unfair_init(struct room *room)
+static int unfair_init(struct fairness_room *room)
 {
 	const struct handoff_mutex_attr attr = {
 		.size = sizeof(attr),
@@ -82,17 +66,17 @@ static int unfair_init(struct room *room)
 	return handoff_mutex_init(&room->mutex, &attr);
 }
 
-static int mutex_lock(struct room *room)
+static int mutex_lock(struct fairness_room *room)
 {
 	return handoff_mutex_lock(&room->mutex);
 }
 
-static int mutex_unlock(struct room *room)
+static int mutex_unlock(struct fairness_room *room)
 {
 	return handoff_mutex_unlock(&room->mutex);
 }
 
-static int pthread_init(struct room *room)
+static int pthread_init(struct fairness_room *room)
 {
 	pthread_mutexattr_t attr;
 	int e = pthread_mutexattr_init(&attr);
@@ -106,21 +90,21 @@ static int pthread_init(struct room *room)
 	return e;
 }
 
-static int pthread_lock(struct room *room)
+static int pthread_lock(struct fairness_room *room)
 {
 	return pthread_mutex_lock(&room->pthread_mutex);
 }
 
-static int pthread_unlock(struct room *room)
+static int pthread_unlock(struct fairness_room *room)
 {
 	return pthread_mutex_unlock(&room->pthread_mutex);
 }
 
 static const struct {
 	const char *name;
-	int (*init)(struct room *room);
-	int (*lock)(struct room *room);
-	int (*unlock)(struct room *room);
+	int (*init)(struct fairness_room *room);
+	int (*lock)(struct fairness_room *room);
+	int (*unlock)(struct fairness_room *room);
 } vias[FAIRNESS_VIAS] = {
 	[FAIRNESS_MUTEX] = { "mutex", mutex_init, mutex_lock, mutex_unlock },
 	[FAIRNESS_UNFAIR] = { "mutex-unfair", unfair_init, mutex_lock,
@@ -147,7 +131,8 @@ enum fairness_via fairness_find(const char *name)
 /* ---- the two processes ------------------------------------------------- */
 
 /* Called with the lock held, if the other had it before. */
-static void note(struct room *room, uint32_t me, struct result *result)
+static void note(struct fairness_room *room, uint32_t me,
+    struct fairness_result *result)
 {
 	uint64_t now = bench_now();
 
@@ -158,9 +143,10 @@ static void note(struct room *room, uint32_t me, struct result *result)
 	room->since = now;
 }
 
-static int contend(struct room *room, enum fairness_via via, uint32_t me)
+static int contend(struct fairness_room *room, enum fairness_via via,
+    uint32_t me)
 {
-	struct result result = { 0 };
+	struct fairness_result result = { 0 };
 	int e = 0;
 
 	while (e == 0 &&
@@ -190,7 +176,8 @@ static bool follow_bench(pid_t bench, uint64_t ns)
 }
 
 /* In the child: sets up what the first lock needs, waits for the other. */
-static int child(struct room *room, enum fairness_via via, uint32_t me, int cpu)
+static int child(struct fairness_room *room, enum fairness_via via, uint32_t me,
+    int cpu)
 {
 	int e = place_pin(cpu);
 
@@ -216,7 +203,7 @@ static bool failed(enum fairness_via via, const char *what, int e)
 	return e != 0;
 }
 
-static bool ended_well(const struct contest *c, int who, int status)
+static bool ended_well(const struct fairness_contest *c, int who, int status)
 {
 	char what[64];
 
@@ -234,7 +221,7 @@ static bool ended_well(const struct contest *c, int who, int status)
 }
 
 /* Sees who has ended; false, after a message, if one did not end well. */
-static bool all_well(struct contest *c)
+static bool all_well(struct fairness_contest *c)
 {
 	int i, status;
 
@@ -276,7 +263,7 @@ static void nap(uint64_t ns)
 	nanosleep(&time, NULL);
 }
 
-static bool start(struct contest *c, const int cpu[2], uint64_t ns)
+static bool start(struct fairness_contest *c, const int cpu[2], uint64_t ns)
 {
 	pid_t bench = getpid();
 	uint32_t i;
@@ -299,9 +286,9 @@ static bool start(struct contest *c, const int cpu[2], uint64_t ns)
 	return true;
 }
 
-static bool watch(struct contest *c, uint64_t ns)
+static bool watch(struct fairness_contest *c, uint64_t ns)
 {
-	struct room *room = c->room;
+	struct fairness_room *room = c->room;
 	uint64_t begin, now;
 
 	while (atomic_load(&room->ready) < 2) {
@@ -327,7 +314,7 @@ static bool watch(struct contest *c, uint64_t ns)
 	return true;
 }
 
-static void end(struct contest *c)
+static void end(struct fairness_contest *c)
 {
 	int i;
 
@@ -343,7 +330,7 @@ static void end(struct contest *c)
 
 static int room_init(void *memory, size_t bytes, void *arg)
 {
-	struct room *room = memory;
+	struct fairness_room *room = memory;
 
 	(void)bytes;
 	room->owner = NOBODY;
@@ -351,11 +338,11 @@ static int room_init(void *memory, size_t bytes, void *arg)
 }
 
 /* Makes the room; signals wait while it has a name. */
-static int open_room(struct contest *c, unsigned serial)
+static int open_room(struct fairness_contest *c, unsigned serial)
 {
 	const struct handoff_segment_options options = {
 		.size = sizeof(options),
-		.bytes = sizeof(struct room),
+		.bytes = sizeof(struct fairness_room),
 		.kind = KIND_FAIRNESS,
 		.init = room_init,
 		.arg = &c->via,
@@ -378,7 +365,7 @@ static int open_room(struct contest *c, unsigned serial)
 	return e;
 }
 
-static bool run(struct contest *c, const int cpu[2], uint64_t ns,
+static bool run(struct fairness_contest *c, const int cpu[2], uint64_t ns,
     unsigned serial)
 {
 	bool ok;
@@ -390,82 +377,9 @@ static bool run(struct contest *c, const int cpu[2], uint64_t ns,
 	return ok;
 }
 
-/* ---- printing ---------------------------------------------------------- */
-
-static uint64_t total(const struct contest *c)
-{
-	return c->results[0].acquired + c->results[1].acquired;
-}
-
-/* 0 for nothing, as of a process that did not get the lock at all. */
-static double ratio(uint64_t a, uint64_t b)
-{
-	return b > 0 ? (double)a / (double)b : 0;
-}
-
-static double share(const struct contest *c, int who)
-{
-	return ratio(c->results[who].acquired, total(c));
-}
-
-static void print_table(const struct contest *c, size_t count, const int cpu[2])
-{
-	size_t i;
-	int who;
-
-	if (cpu[0] == PLACE_ANY_CPU)
-		printf("two processes, not pinned\n");
-	else
-		printf("two processes, pinned to CPUs %d and %d\n", cpu[0],
-		    cpu[1]);
-	printf("%-15s%8s%12s%8s%12s%14s%13s\n", "via", "process", "acquired",
-	    "share", "changes", "longest wait", "per acquire");
-	for (i = 0; i < count; i++) {
-		for (who = 0; who < 2; who++)
-			printf("%-15s%8d%12llu%8.3f%12llu%12.3fms%11.1fns\n",
-			    fairness_name(c[i].via), who,
-			    (unsigned long long)c[i].results[who].acquired,
-			    share(&c[i], who),
-			    (unsigned long long)c[i].results[who].changes,
-			    (double)c[i].results[who].longest / 1e6,
-			    ratio(c[i].ns, c[i].results[who].acquired));
-	}
-}
-
-static void print_json(const struct contest *c, size_t count, const int cpu[2])
-{
-	const struct result *r;
-	size_t i;
-
-	printf("{");
-	report_json_head(stdout);
-	printf(",\"fairness\":[");
-	for (i = 0; i < count; i++) {
-		r = c[i].results;
-		printf(i == 0 ? "\n{\"via\":" : ",\n{\"via\":");
-		report_json_string(stdout, fairness_name(c[i].via));
-		if (cpu[0] != PLACE_ANY_CPU)
-			printf(",\"pinned\":[%d,%d]", cpu[0], cpu[1]);
-		printf(",\"acquired\":[%llu,%llu],\"total\":%llu",
-		    (unsigned long long)r[0].acquired,
-		    (unsigned long long)r[1].acquired,
-		    (unsigned long long)total(&c[i]));
-		printf(",\"changes\":%llu",
-		    (unsigned long long)(r[0].changes + r[1].changes));
-		printf(",\"share\":%.4f,\"longest_ns\":%llu"
-		       ",\"ns_per_acquire\":%.3f}",
-		    share(&c[i], r[0].acquired < r[1].acquired ? 0 : 1),
-		    (unsigned long long)(r[0].longest > r[1].longest ?
-		            r[0].longest :
-		            r[1].longest),
-		    ratio(c[i].ns, total(&c[i])));
-	}
-	printf("\n]}\n");
-}
-
 int fairness_main(int argc, char **argv)
 {
-	static struct contest contests[FAIRNESS_VIAS];
+	static struct fairness_contest contests[FAIRNESS_VIAS];
 	struct fairness_options o;
 	int cpu[2], status;
 	size_t i;
@@ -479,9 +393,6 @@ int fairness_main(int argc, char **argv)
 		if (!run(&contests[i], cpu, o.ns, (unsigned)i))
 			return BENCH_FAILED;
 	}
-	if (o.format == FORMAT_JSON)
-		print_json(contests, o.via_count, cpu);
-	else
-		print_table(contests, o.via_count, cpu);
+	fairness_print(o.format, contests, o.via_count, cpu);
 	return report_end();
 }

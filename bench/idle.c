@@ -345,7 +345,7 @@ static int take(void *options, int option, char *value)
 			return options_wrong("not a number of trials", value);
 		return 0;
 	default:
-		if (!options_format(&o->format, value, true))
+		if (!options_format(&o->format, value))
 			return options_wrong("not a format", value);
 		return 0;
 	}

@@ -106,8 +106,6 @@ static void table(const struct ladder *ladder)
 {
 	size_t i;
 
-	qsort(ladder->results, ladder->count, sizeof(*ladder->results),
-	    compare);
 	printf("p50: the median of the trials' medians; min, max: the least "
 	       "and the greatest\n"
 	       "of them.  published: by others, on other machines, not "
@@ -205,6 +203,8 @@ static void json(const struct ladder *ladder)
 
 void ladder_print(enum bench_format format, const struct ladder *ladder)
 {
+	qsort(ladder->results, ladder->count, sizeof(*ladder->results),
+	    compare);
 	if (format == FORMAT_TABLE)
 		table(ladder);
 	else if (format == FORMAT_CSV)

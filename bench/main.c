@@ -20,10 +20,11 @@ static const struct {
 	const char *what;
 } commands[] = {
 	{ "pingpong", pingpong_main, "round trips between two processes" },
-	{ "costs", costs_main, "operations that nobody contends" },
+	{ "costs", costs_main, "single operations, alone and contended" },
 	{ "fairness", fairness_main, "two processes contend for a lock" },
 	{ "ladder", ladder_main, "all costs in one list, the least first" },
 	{ "idle", idle_main, "what a process that waits costs" },
+	{ "report", report_main, "all of them, as a page of HTML" },
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

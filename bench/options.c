@@ -53,13 +53,13 @@ bool options_seconds(uint64_t *ns, const char *text)
 	return true;
 }
 
-bool options_format(enum bench_format *format, const char *text, bool csv)
+bool options_format(enum bench_format *format, const char *text)
 {
 	if (strcmp(text, "table") == 0)
 		*format = FORMAT_TABLE;
 	else if (strcmp(text, "json") == 0)
 		*format = FORMAT_JSON;
-	else if (csv && strcmp(text, "csv") == 0)
+	else if (strcmp(text, "csv") == 0)
 		*format = FORMAT_CSV;
 	else
 		return false;
@@ -145,7 +145,7 @@ static void help_fairness(void)
 		printf(" %s", fairness_name((enum fairness_via)via));
 	printf("\n"
 	       "  --time=SECONDS  for each lock; default 1\n"
-	       "  --format=WORD   table (default), json\n"
+	       "  --format=WORD   table (default), csv, json\n"
 	       "  --help\n");
 }
 
@@ -176,7 +176,7 @@ static int fairness_option(void *options, int c, char *value)
 			return options_wrong("not a time in seconds", value);
 		return 0;
 	default:
-		if (!options_format(&o->format, value, false))
+		if (!options_format(&o->format, value))
 			return options_wrong("not a format", value);
 		return 0;
 	}

@@ -32,6 +32,7 @@ struct pingpong_options {
 	uint64_t trial_ns; /* both stretches together; 0: the default */
 	unsigned trials;
 	enum bench_format format;
+	const char *plot; /* the directory for pictures, or NULL */
 };
 
 struct fairness_options {
@@ -74,7 +75,7 @@ bool options_parse(const struct options_command *command, void *options,
 bool options_number(uint64_t *number, uint64_t max, const char *text);
 bool options_seconds(uint64_t *ns, const char *text);
 bool options_trials(unsigned *trials, const char *text);
-bool options_format(enum bench_format *format, const char *text, bool csv);
+bool options_format(enum bench_format *format, const char *text);
 
 /* Hands each word of a comma list to `add`.  Returns 0, or BENCH_USAGE after
  * it has said that the first word refused is `wrong`. */

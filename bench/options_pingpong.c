@@ -17,7 +17,7 @@
 #define MAX_WORK_NS 1000000000u
 #define MAX_GAP_NS 10000000000u
 
-enum { OPTION_WORK = OPTION_OWN, OPTION_GAP };
+enum { OPTION_WORK = OPTION_OWN, OPTION_GAP, OPTION_PLOT };
 
 static void add_via(struct pingpong_options *o, const struct via *via)
 {
@@ -109,6 +109,7 @@ static const struct option pingpong_longs[] = {
 	{ "time", required_argument, NULL, OPTION_TIME },
 	{ "trials", required_argument, NULL, OPTION_TRIALS },
 	{ "format", required_argument, NULL, OPTION_FORMAT },
+	{ "plot", required_argument, NULL, OPTION_PLOT },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ NULL, 0, NULL, 0 },
 };
@@ -157,6 +158,7 @@ static void help_pingpong(void)
 	    "20 gaps\n"
 	    "  --trials=K      of each, by turns; default 5\n"
 	    "  --format=WORD   table (default), csv, json\n"
+	    "  --plot=DIR      draw pictures (SVG) into it, through gnuplot\n"
 	    "  --help\n\n"
 	    "Ways, by group:\n");
 	help_vias();
@@ -190,8 +192,13 @@ static int pingpong_option(void *options, int c, char *value)
 		if (!options_trials(&o->trials, value))
 			return options_wrong("not a number of trials", value);
 		return 0;
+	case OPTION_PLOT:
+		if (value[0] == '\0')
+			return options_wrong("not a directory", value);
+		o->plot = value;
+		return 0;
 	default:
-		if (!options_format(&o->format, value, true))
+		if (!options_format(&o->format, value))
 			return options_wrong("not a format", value);
 		return 0;
 	}

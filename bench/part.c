@@ -25,6 +25,8 @@
 #include "work.h"
 
 #define BATCH_NS 100000u /* of bare round trips between looks at the clock */
+/* Each may come to take a timeslice, if somebody else wants the CPU. */
+#define BATCH_MOST 64u
 
 static uint64_t ns_of(struct timeval t)
 {
@@ -51,6 +53,8 @@ static uint64_t next_batch(uint64_t done, uint64_t ns)
 
 	if (fit > 2 * done)
 		fit = 2 * done;
+	if (fit > BATCH_MOST)
+		fit = BATCH_MOST;
 	return fit > 0 ? fit : 1;
 }
 

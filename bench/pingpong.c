@@ -17,6 +17,7 @@
 
 #include "bench.h"
 #include "options.h"
+#include "plot.h"
 #include "report.h"
 #include "run.h"
 
@@ -243,10 +244,16 @@ static void sum_up(struct figures *f, struct row *row)
 		sum_up_figures(f, row);
 }
 
-static bool is_floor(const struct figures *f, const struct figures *of)
+/* Measured as `of`, and to compare it with. */
+static bool comparable(const struct figures *f, const struct figures *of)
 {
 	return f->place == of->place && f->work_ns == of->work_ns &&
-	    f->gap_ns == of->gap_ns && !f->skipped && figures_cost(f) > 0 &&
+	    f->gap_ns == of->gap_ns && !f->skipped && figures_cost(f) > 0;
+}
+
+static bool is_floor(const struct figures *f, const struct figures *of)
+{
+	return comparable(f, of) &&
 	    strcmp(f->via->name, place_floor(of->place)) == 0;
 }
 
@@ -260,6 +267,26 @@ static void compare_to_floors(struct figures *f, size_t count)
 			if (!f[i].skipped && is_floor(&f[j], &f[i]))
 				f[i].ratio = figures_cost(&f[i]) /
 				    figures_cost(&f[j]);
+}
+
+/* Sets the ratios to the fastest peers, where some were measured. */
+static void compare_to_peers(struct figures *f, size_t count)
+{
+	const struct figures *best;
+	size_t i, j;
+
+	for (i = 0; i < count; i++) {
+		best = NULL;
+		for (j = 0; j < count; j++)
+			if (f[j].via->group == VIA_PEERS &&
+			    comparable(&f[j], &f[i]) &&
+			    (!best || figures_cost(&f[j]) < figures_cost(best)))
+				best = &f[j];
+		if (!best || f[i].skipped)
+			continue;
+		f[i].peer = best->via->name;
+		f[i].peer_ratio = figures_cost(&f[i]) / figures_cost(best);
+	}
 }
 
 static size_t count_rows(const struct pingpong_options *o)
@@ -303,8 +330,13 @@ static int run(struct row *rows, struct figures *figures, size_t count,
 	for (i = 0; i < count; i++)
 		sum_up(&figures[i], &rows[i]);
 	compare_to_floors(figures, count);
+	compare_to_peers(figures, count);
 	report_pingpong(o->format, figures, count);
-	return report_end();
+	if (report_end() != BENCH_OK)
+		return BENCH_FAILED;
+	if (o->plot && !plot_pingpong(o->plot, figures, count))
+		return BENCH_FAILED;
+	return BENCH_OK;
 }
 
 int pingpong_main(int argc, char **argv)
@@ -317,6 +349,8 @@ int pingpong_main(int argc, char **argv)
 
 	if (!options_pingpong(&o, argc, argv, &status))
 		return status;
+	if (o.plot && !plot_prepare(o.plot))
+		return BENCH_FAILED;
 	count = count_rows(&o);
 	rows = calloc(count, sizeof(*rows));
 	figures = calloc(count, sizeof(*figures));

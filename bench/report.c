@@ -63,13 +63,15 @@ void report_json_string(FILE *out, const char *text)
 	putc('"', out);
 }
 
-/* The processor's model as the system tells it, else its architecture. */
-static void cpu_model(char *model, size_t bytes, const char *architecture)
+void report_cpu(char *model, size_t bytes)
 {
 	char line[256], *value;
+	struct utsname system;
 	FILE *file = fopen("/proc/cpuinfo", "re");
 
-	snprintf(model, bytes, "%s", architecture);
+	if (uname(&system) < 0)
+		memset(&system, 0, sizeof(system));
+	snprintf(model, bytes, "%s", system.machine);
 	while (file && fgets(line, sizeof(line), file)) {
 		value = strchr(line, ':');
 		if (!value || strncmp(line, "model name", 10) != 0)
@@ -83,21 +85,27 @@ static void cpu_model(char *model, size_t bytes, const char *architecture)
 		fclose(file);
 }
 
-void report_json_head(FILE *out)
+void report_kernel(char *kernel, size_t bytes)
 {
 	struct utsname system;
-	char text[512];
 
 	if (uname(&system) < 0)
 		memset(&system, 0, sizeof(system));
+	snprintf(kernel, bytes, "%s %s", system.sysname, system.release);
+}
+
+void report_json_head(FILE *out)
+{
+	char text[512];
+
 	fprintf(out, "\"tool\":\"" BENCH_TOOL "\",\"version\":");
 	report_json_string(out, handoff_version());
 	fprintf(out, ",\"machine\":{\"cpus\":%ld,\"kernel\":",
 	    sysconf(_SC_NPROCESSORS_ONLN));
-	snprintf(text, sizeof(text), "%s %s", system.sysname, system.release);
+	report_kernel(text, sizeof(text));
 	report_json_string(out, text);
 	fprintf(out, ",\"cpu\":");
-	cpu_model(text, sizeof(text), system.machine);
+	report_cpu(text, sizeof(text));
 	report_json_string(out, text);
 	fprintf(out, "},\"timer_ns\":%.1f", work_timer_ns());
 }

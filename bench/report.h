@@ -40,6 +40,8 @@ struct figures {
 	double cpu_seconds;         /* per second, of both processes */
 	double blocked, preempted;  /* times a round trip, both processes */
 	double ratio; /* of figures_cost(), to the place's floor; 0: unknown */
+	double peer_ratio; /* of the same, to the fastest peer's; 0: none */
+	const char *peer;  /* which that is */
 };
 
 #define FIGURES_WIDE 0.25 /* (p50_high - p50_low) / p50 from which on */
@@ -59,6 +61,11 @@ void report_pingpong(enum bench_format format, const struct figures *figures,
 const char *report_time(char text[REPORT_TIME_MAX], double ns);
 
 const char *report_count(char text[REPORT_TIME_MAX], double value);
+
+/* The machine: the processor's model as the system tells it, else its
+ * architecture; the system and its release. */
+void report_cpu(char *model, size_t bytes);
+void report_kernel(char *kernel, size_t bytes);
 
 /* "tool", "version", "machine" and "timer_ns": the first members of an object. */
 void report_json_head(FILE *out);

@@ -75,10 +75,11 @@ static void table_block(const struct figures *f)
 		last = "rtt";
 		printf("; times: from call to turn");
 	}
-	printf("; ratio: %s to that of %s\n", of, place_floor(f->place));
-	printf("%-20s%6s%8s%8s%8s%8s%8s%8s%8s%6s%7s%10s%10s\n", "via", "ratio",
-	    "mean", "min", "p50", "p90", "p99", "p99.9", "max", "cpu", "blocks",
-	    last, "rounds");
+	printf("; ratio: %s to that of %s", of, place_floor(f->place));
+	printf(f->peer ? "; peer: to that of %s\n" : "\n", f->peer);
+	printf("%-20s%6s%6s%8s%8s%8s%8s%8s%8s%8s%6s%7s%10s%10s\n", "via",
+	    "ratio", "peer", "mean", "min", "p50", "p90", "p99", "p99.9", "max",
+	    "cpu", "blocks", last, "rounds");
 }
 
 static void table_last(const struct figures *f)
@@ -93,6 +94,16 @@ static void table_last(const struct figures *f)
 		report_count(text, switches(f));
 	printf("%10s%10llu%s%s\n", text, (unsigned long long)f->round_trips,
 	    f->wide ? " spread" : "", f->cut ? " cut" : "");
+}
+
+static void table_ratio(double ratio)
+{
+	if (ratio <= 0)
+		printf("%6s", "-");
+	else if (ratio < 0.005)
+		printf("%6s", "<0.01");
+	else
+		printf("%6.*f", ratio < 99.5 ? 2 : 0, ratio);
 }
 
 static void table_row(const struct figures *f)
@@ -115,12 +126,8 @@ static void table_row(const struct figures *f)
 		printf(" skipped: %s\n", f->skipped);
 		return;
 	}
-	if (f->ratio <= 0)
-		printf("%6s", "-");
-	else if (f->ratio < 0.005)
-		printf("%6s", "<0.01");
-	else
-		printf("%6.*f", f->ratio < 99.5 ? 2 : 0, f->ratio);
+	table_ratio(f->ratio);
+	table_ratio(f->peer_ratio);
 	for (i = 0; i < TIMES; i++)
 		printf("%8s", report_time(text, times[i]));
 	printf("%6.2f%7.2f", f->cpu_seconds, f->blocked);
@@ -161,7 +168,7 @@ static void table(const struct figures *f, size_t count)
 
 /* ---- csv --------------------------------------------------------------- */
 
-#define CSV_FIGURES 28 /* columns from "trials" to the last before "skipped" */
+#define CSV_FIGURES 30 /* columns from "trials" to the last before "skipped" */
 
 static void csv_quantiles(const struct quantiles *q)
 {
@@ -182,6 +189,9 @@ static void csv_row(const struct figures *f)
 	    f->cpu_seconds, switches(f));
 	if (f->ratio > 0)
 		printf("%.4f", f->ratio);
+	printf(",%s,", f->peer ? f->peer : "");
+	if (f->peer_ratio > 0)
+		printf("%.4f", f->peer_ratio);
 	printf(",%.1f,%d,%.4f,%.4f,", figures_excess(f), f->wide, f->blocked,
 	    f->preempted);
 	if (f->gap_ns == 0) {
@@ -197,14 +207,16 @@ static void csv(const struct figures *f, size_t count)
 	size_t i;
 	int n;
 
-	printf("via,place,work_ns,gap_ns,trials,round_trips,"
-	       "bare_round_trips,cut,min_ns,p50_ns,p90_ns,p99_ns,p999_ns,"
-	       "max_ns,mean_ns,p50_low_ns,p50_high_ns,cpu,switches_per_s,"
-	       "ratio,excess_ns,wide,blocked,preempted,wake_min_ns,"
-	       "wake_p50_ns,wake_p90_ns,wake_p99_ns,wake_p999_ns,"
-	       "wake_max_ns,wake_mean_ns,slept_ns,skipped\n");
+	printf(
+	    "via,group,place,work_ns,gap_ns,trials,round_trips,"
+	    "bare_round_trips,cut,min_ns,p50_ns,p90_ns,p99_ns,p999_ns,"
+	    "max_ns,mean_ns,p50_low_ns,p50_high_ns,cpu,switches_per_s,"
+	    "ratio,peer,peer_ratio,excess_ns,wide,blocked,preempted,wake_min_ns,"
+	    "wake_p50_ns,wake_p90_ns,wake_p99_ns,wake_p999_ns,"
+	    "wake_max_ns,wake_mean_ns,slept_ns,skipped\n");
 	for (i = 0; i < count; i++, f++) {
-		printf("%s,%s,%llu,%llu,", f->via->name, place_name(f->place),
+		printf("%s,%s,%s,%llu,%llu,", f->via->name,
+		    via_group_name(f->via->group), place_name(f->place),
 		    (unsigned long long)f->work_ns,
 		    (unsigned long long)f->gap_ns);
 		for (n = 0; f->skipped && n < CSV_FIGURES; n++)
@@ -255,6 +267,9 @@ static void json_figures(const struct figures *f)
 		printf(",\"ratio\":%.4f", f->ratio);
 	else
 		printf(",\"ratio\":null");
+	if (f->peer)
+		printf(",\"peer\":\"%s\",\"peer_ratio\":%.4f", f->peer,
+		    f->peer_ratio);
 }
 
 static void json_run(const struct figures *f)

@@ -603,11 +603,14 @@ static void waits_that_spin_or_yield_are_not_counted(void **state)
 		for (unsigned policy = HANDOFF_WAIT_SPIN;
 		     policy <= HANDOFF_WAIT_YIELD; policy++) {
 			struct room *r = make(i, policy, UINT32_MAX);
+			double began = seconds_now();
 			struct process p = start_spinning("wait", "waits");
 
 			give(r);
 			done(&p);
-			assert_nothing_noted(r);
+			/* On a loaded machine the limit may be over. */
+			if (seconds_now() - began < UINT32_MAX / 1e9)
+				assert_nothing_noted(r);
 			end(r);
 		}
 }

@@ -1,0 +1,253 @@
+#!/bin/sh
+# SPDX-License-Identifier: ISC
+# handoff-bench refuses wrong arguments, prints valid JSON, and leaves neither
+# processes nor names behind, whatever ends it.
+set -u
+bench=./handoff-bench
+if [ ! -x $bench ]; then
+	echo "handoff-bench was not built"
+	exit 77
+fi
+if ! timeout --foreground 5 true 2>/dev/null; then
+	echo "there is no timeout --foreground"
+	exit 77
+fi
+dir=$(mktemp -d) || exit 1
+mkdir -m 700 "$dir/names" "$dir/tmp" || exit 1
+bad=0
+
+# The processes of this test: they have its directory in their environment.
+processes() {
+	grep -Fls "HANDOFF_DIR=$dir/" /proc/[0-9]*/environ | tr -cd '0-9\n'
+}
+
+# What the last run has made in its directories, and in shared memory with its
+# number in the name.
+names() {
+	find "$dir/names" "$dir/tmp" ! -name names ! -name tmp
+	find /dev/shm -name "*handoff-bench.$(cat "$dir/pid").*"
+} 2>/dev/null
+
+clean() {
+	for pid in $(processes); do
+		kill -KILL "$pid"
+	done
+	for name in $(names); do
+		rm -f "$name"
+	done
+} 2>/dev/null
+trap 'clean; rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT PIPE TERM
+
+fail() {
+	echo "handoff-bench $arguments: $*"
+	[ ! -s "$dir/err" ] || sed 's/^/	stderr: /' "$dir/err"
+	bad=1
+}
+
+# The number is the bench's own: all that is between becomes it.
+run() {
+	arguments=$*
+	rm -f "$dir/pid"
+	# shellcheck disable=SC2016
+	HANDOFF_DIR=$dir/names TMPDIR=$dir/tmp timeout --foreground -k 10 120 \
+	    sh -c 'echo $$ >"$0" && exec "$@"' "$dir/pid" $bench "$@" \
+	    >"$dir/out" 2>"$dir/err"
+}
+
+# Soon after a run nothing is left of it; where much runs, the end of a process
+# takes a while.  Its own alarms come later than that.
+leaves_nothing() {
+	tries=0
+	while left=$(processes && names) && [ -n "$left" ]; do
+		tries=$((tries + 1))
+		if [ $tries = 80 ]; then
+			fail "leaves" "$left"
+			for pid in $(processes); do
+				grep -E '^(Name|State|Pid|PPid):' \
+				    "/proc/$pid/status"
+			done
+			clean
+			return
+		fi
+		sleep 0.1
+	done
+}
+
+# ---- Arguments ---------------------------------------------------------------
+
+refuses() {
+	run "$@"
+	status=$?
+	[ $status = 2 ] || fail "status $status, not 2"
+	[ "$(wc -l <"$dir/err")" -eq 1 ] || fail "not one line on stderr"
+	[ ! -s "$dir/out" ] || fail "something on stdout"
+}
+
+prints() {
+	run "$@"
+	status=$?
+	[ $status = 0 ] || fail "status $status, not 0"
+	[ -s "$dir/out" ] || fail "nothing on stdout"
+	[ ! -s "$dir/err" ] || fail "something on stderr"
+}
+
+refuses nothing
+refuses --nothing
+for command in pingpong costs fairness ladder idle; do
+	prints $command --help
+	refuses $command --nothing
+	refuses $command --format
+	refuses $command --format=nothing
+	refuses $command more
+done
+for command in pingpong costs ladder idle; do
+	refuses $command --trials=0
+	refuses $command --trials=1001
+	refuses $command --trials=1x
+done
+for command in pingpong fairness ladder idle; do
+	refuses $command --time=0
+	refuses $command --time=3601
+	refuses $command --time=1x
+done
+for number in 0 -1 1.5 x 99999999999999999999 ''; do
+	refuses pingpong "--rounds=$number"
+done
+refuses pingpong --trials=-1
+refuses pingpong --time=nan
+refuses pingpong --via=nothing
+refuses pingpong --via=cond,nothing
+refuses pingpong --via=
+refuses pingpong --place=nothing
+refuses pingpong --work=-1
+refuses pingpong --gap=x
+refuses costs --contended=nothing
+refuses fairness --via=posix-sem
+prints --help
+prints --version
+
+# ---- JSON --------------------------------------------------------------------
+
+python=yes
+if ! python3 -c 'import json.tool' 2>/dev/null; then
+	python=no
+	echo "no python3: whether JSON is valid was not looked at"
+fi
+
+# Where much else runs, a pinned process may wait for its CPU for longer than a
+# trial may take: a run that says so is made anew.
+prints_json() {
+	array=$1
+	shift
+	for try in 1 2 3; do
+		run "$@" --format=json
+		status=$?
+		[ $status != 0 ] || break
+		[ $try -lt 3 ] && grep -q "takes too long" "$dir/err" && continue
+		fail "status $status, not 0"
+		return 1
+	done
+	leaves_nothing
+	[ ! -s "$dir/err" ] || fail "something on stderr"
+	grep -q "\"$array\":\[" "$dir/out" || fail "no member $array"
+	[ $python = yes ] || return 0
+	python3 -m json.tool <"$dir/out" >/dev/null 2>"$dir/err" ||
+	    fail "not JSON"
+}
+
+# What --help says that there is of a group.
+vias() {
+	$bench pingpong --help | awk -v group="$1" '
+		/^Ways/ { on = 1; next }
+		on && /^  [a-z]/ { now = $1; $1 = "" }
+		on && now == group { print }'
+}
+
+places="cross same free"
+ways="$(vias ours) $(vias floors) futex posix-sem"
+has_rows() {
+	count=0
+	for via in $ways; do
+		for place in $places; do
+			count=$((count + 1))
+			grep "\"via\":\"$via\",\"place\":\"$place\"" "$dir/out" |
+			    grep -Eq '"(rtt_ns|skipped)":' ||
+			    fail "neither figures nor a reason: $via, $place"
+		done
+	done
+	[ $count -gt 20 ] || fail "--help has no ways"
+}
+
+prints_json runs pingpong --rounds=64 --time=0.05 --trials=1 \
+    --via=ours,floors,futex,posix-sem --place=cross,same,free && has_rows
+prints_json costs costs --trials=1
+prints_json fairness fairness --time=0.1
+prints_json ladder ladder --time=0.01 --trials=1
+prints_json idle idle --time=0.1
+
+# ---- Ends --------------------------------------------------------------------
+
+if [ ! -r /proc/self/environ ]; then
+	echo "no /proc: what is left after a signal was not looked at"
+	exit $bad
+fi
+
+# How many processes run the program itself: not what starts it.
+running() {
+	for pid in $(processes); do
+		readlink "/proc/$pid/exe"
+	done | grep -c '/\(lt-\)\{0,1\}handoff-bench$'
+}
+
+# Signals the bench as soon as so many processes run.
+interrupt() {
+	tries=0
+	until [ "$(running)" -ge "$2" ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 200 ] || break
+		sleep 0.1
+	done
+	[ $tries = 200 ] || : >"$dir/mid-run"
+	kill -s "$1" "$(cat "$dir/pid")"
+}
+
+# ends_by SIGNAL STATUS PROCESSES COMMAND...
+ends_by() {
+	signal=$1 expected=$2 processes=$3
+	shift 3
+	rm -f "$dir/mid-run"
+	interrupt "$signal" "$processes" 2>/dev/null &
+	run "$@" 2>/dev/null
+	status=$?
+	arguments="$arguments, SIG$signal"
+	kill $! 2>/dev/null
+	wait
+	[ -e "$dir/mid-run" ] || fail "never $processes processes"
+	[ $status = "$expected" ] || fail "status $status, not $expected"
+	leaves_nothing
+}
+
+ends() {
+	ends_by TERM 143 "$@"
+	[ $int = no ] || ends_by INT 130 "$@"
+	ends_by KILL 137 "$@"
+}
+
+# Who started this test may have had it ignored.
+int=yes
+# shellcheck disable=SC2016
+timeout --foreground 5 sh -c 'kill -s INT $$' 2>/dev/null
+if [ $? != 130 ]; then
+	int=no
+	echo "SIGINT is ignored: it was left out"
+fi
+
+ends 3 pingpong --via=cond --time=60
+ends 3 pingpong --via=named-cond,posix-sem,line2 --place=free --trials=1000
+ends 5 pingpong --via=sem --place=busy2 --time=60
+ends 3 costs --trials=1000
+ends 3 fairness --time=60
+ends 2 ladder --time=60
+ends 3 idle --time=60
+exit $bad
