@@ -287,17 +287,15 @@ static int pass(struct handoff__baton *b, const uint32_t *from, uint32_t to)
 	/* Before the step: afterwards the baton may be gone. */
 	place = place_of(b, to);
 	v = atomic_load(&b->state);
-	/* Relaxed: a process's own slot. */
-	if (atomic_load_explicit(&b->tokens[turn(v)], memory_order_relaxed) !=
-	        self->token ||
-	    (from && turn(v) != *from))
-		return EPERM;
-	handoff__replace_stamp(&b->last, b->head.id, self);
 	do {
+		/* Relaxed: a process's own slot. */
 		if (atomic_load_explicit(&b->tokens[turn(v)],
 		        memory_order_relaxed) != self->token ||
 		    (from && turn(v) != *from))
 			return EPERM;
+		/* For those who park; for who spins, spinning is right. */
+		if (v & lane(to))
+			handoff__replace_stamp(&b->last, b->head.id, self);
 		HANDOFF__POINT();
 		/* Pairs with the look of the party whose turn comes, and with
 		 * its mark. */

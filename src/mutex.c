@@ -9,15 +9,15 @@
  *   T|DEAD            the same; it was told EOWNERDEAD and has not called
  *                     consistent yet
  *   GONE              free, but its owner's thread ended while it held it
- *   RESERVED          free, for one that has waited
+ *   RESERVED          free, for one that has waited or asked
  *   DEAD              not recoverable, for ever
  *   ...|WAITERS       somebody may be parked; stands beside any of these
  *
- *   lock        0 -> T             RESERVED -> T, by one that has parked
+ *   lock        0 -> T             RESERVED -> T, by one that may
  *               GONE -> T|DEAD     dead T' -> T|DEAD (by who holds life T')
  *   mark        x -> x|WAITERS     the result is the value parked on
  *   unlock      T -> 0             T|DEAD -> DEAD
- *               T -> RESERVED, if somebody has asked and WAITERS is set
+ *               T -> RESERVED, if somebody has asked
  *   consistent  T|DEAD -> T
  *   thread end  T -> GONE          T|DEAD -> GONE
  *
@@ -27,13 +27,14 @@
  *
  * FAIRNESS
  *   starved   0, ASKED, or since when in ms the word has been RESERVED
- *   A waiter that comes back from a park and finds the mutex held, more than a
- *   millisecond after its first park, asks for its turn.  The next unlock finds
- *   that and reserves the mutex for those who have parked.  Whoever of them gets
- *   it, or gives up, takes the asking back, and others ask again.  Who comes
- *   anew and finds RESERVED parks for a millisecond at the most, after which it
- *   has parked too, and anybody may take what has been reserved for longer.  So
- *   one that asked and died costs a millisecond or two, once.
+ *   A waiter that finds the mutex held asks for its turn when it has spun for
+ *   half of the time that it spins, and when it comes back from a park, a
+ *   millisecond after its first park or later.  The next unlock finds that and
+ *   reserves the mutex for those who have asked or parked.  Whoever of them
+ *   gets it, or gives up, takes the asking back, and others ask again.  Who
+ *   comes anew and finds RESERVED spins, and then parks for a millisecond at
+ *   the most; and anybody may take what has been reserved for longer.  So one
+ *   that asked and died costs a millisecond or two, once.
  *
  * INVARIANTS
  *   Only an owner frees; only a recoverer's own compare-and-swap sets DEAD.
@@ -153,10 +154,10 @@ static bool lapsed(const struct handoff__mutex *m)
 /*
  * One look, and the taking of what is free.  0, EOWNERDEAD: it is ours;
  * ENOTRECOVERABLE; EBUSY: *seen is the word, held by somebody.  `waited` is
- * WAITERS for one that has parked, else 0.
+ * WAITERS for one that has parked, else 0; `asked`: for its turn.
  */
 static int take(struct handoff__mutex *m, struct handoff__self *self,
-    uint32_t waited, uint32_t *seen)
+    uint32_t waited, bool asked, uint32_t *seen)
 {
 	uint32_t v = atomic_load(&m->word);
 
@@ -169,7 +170,8 @@ static int take(struct handoff__mutex *m, struct handoff__self *self,
 		if (owner == HANDOFF__GONE && handoff__mutex_suspect(m))
 			mine |= HANDOFF__DEAD;
 		else if (owner >= HANDOFF__TOKENS ||
-		    (owner == HANDOFF__RESERVED && !waited && !lapsed(m)))
+		    (owner == HANDOFF__RESERVED && !waited && !asked &&
+		        !lapsed(m)))
 			break;
 		HANDOFF__POINT();
 		if (atomic_compare_exchange_weak(&m->word, &v, mine)) {
@@ -223,16 +225,37 @@ static uint32_t waited(const struct handoff__site *x)
 	return x->waited ? HANDOFF__WAITERS : 0;
 }
 
+/* Relaxed, here and below: an unlock that misses it leaves it to the next. */
+static void starves(struct handoff__site *x)
+{
+	struct handoff__mutex *m = x->object;
+
+	if (m->head.attr & HANDOFF__ATTR_UNFAIR)
+		return;
+	x->is_marked = true;
+	atomic_store_explicit(&m->starved, ASKED, memory_order_relaxed);
+}
+
+/* Whether it has spun for half of its time. */
+static bool spins_long(const struct handoff__site *x)
+{
+	return x->w.now != 0 && x->w.spin_until - x->w.now < x->w.limit / 2;
+}
+
 static int look(struct handoff__site *x)
 {
 	struct handoff__mutex *m = x->object;
-	int e = take(m, x->self, waited(x), &x->seen);
+	int e = take(m, x->self, waited(x), x->is_marked, &x->seen);
 
 	if (e == EBUSY && (x->seen & HANDOFF__OWNER) == x->self->token &&
 	    handoff__self_find(x->self, m->head.id) >= 0)
 		return EDEADLK;
-	/* Relaxed: we hold the mutex.  Who else starves asks again. */
-	if ((e == 0 || e == EOWNERDEAD) && x->waited)
+	/* Not what is reserved for others. */
+	if (e == EBUSY && !x->is_marked && !x->waited &&
+	    (x->seen & HANDOFF__OWNER) >= HANDOFF__TOKENS && spins_long(x))
+		starves(x);
+	/* Who else starves asks again. */
+	if ((e == 0 || e == EOWNERDEAD) && (x->waited || x->is_marked))
 		atomic_store_explicit(&m->starved, NOBODY,
 		    memory_order_relaxed);
 	return e;
@@ -282,7 +305,7 @@ int handoff__mutex_lock(struct handoff__mutex *mutex, bool parked,
 		return e;
 	e = handoff__wait_for(&x, deadline);
 	/* Relaxed: if it was another's asking, that one asks again. */
-	if (e == ETIMEDOUT && x.w.parked)
+	if (e == ETIMEDOUT && (x.w.parked || x.is_marked))
 		atomic_store_explicit(&mutex->starved, NOBODY,
 		    memory_order_relaxed);
 	return e;
@@ -372,7 +395,7 @@ int handoff__mutex_try(struct handoff__mutex *mutex)
 	self = handoff__self_pointer;
 	e = handoff__self_grow(self);
 	if (e == 0)
-		e = take(mutex, self, 0, &seen);
+		e = take(mutex, self, 0, false, &seen);
 	return e == EBUSY ? try_harder(mutex, self, seen) : e;
 }
 
@@ -418,15 +441,13 @@ static void wake(uint64_t segment, uint64_t id, const _Atomic uint32_t *word,
 }
 
 /*
- * Somebody has waited for long and asked for its turn: if it still waits, those
- * who have waited get the mutex next.  Who asked may have died since; hence the
- * time, after which anybody may have it.
+ * Somebody has waited for long and asked for its turn: those who have waited or
+ * asked get the mutex next.  Who asked may have died since; hence the time,
+ * after which anybody may have it.
  */
 static uint32_t reserve(struct handoff__mutex *m, uint32_t left)
 {
-	bool waits = (atomic_load(&m->word) & HANDOFF__WAITERS) != 0;
-
-	if (left != HANDOFF__FREE || !waits)
+	if (left != HANDOFF__FREE)
 		return left;
 	/* Relaxed: the exchange that follows makes it seen. */
 	atomic_store_explicit(&m->starved, now_ms(), memory_order_relaxed);

@@ -40,7 +40,7 @@ struct handoff__site {
 	/* The primitive's own. */
 	uint32_t seen;
 	uint32_t marked;
-	bool is_marked;
+	bool is_marked; /* mutex: has asked for its turn */
 	uint64_t value;
 };
 

@@ -162,6 +162,7 @@ static void ask_facts(uint64_t now)
 /* Whether it is still worth while, now that the clock is read. */
 static bool go_on(struct handoff__wait *w, uint64_t now, unsigned partner)
 {
+	w->now = now;
 	if (now >= w->deadline) {
 		w->late = true;
 		return false;
@@ -315,6 +316,7 @@ void handoff__wait_begin(struct handoff__wait *w,
 	w->longest = owned ? OWNED_LONGEST : FREE_LONGEST;
 	w->looks = 0;
 	w->since = 0;
+	w->now = 0;
 	w->parked = false;
 	w->brief = false;
 	w->late = false;

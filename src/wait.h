@@ -26,6 +26,7 @@ struct handoff__wait {
 	uint64_t slice;      /* ns; of the next park */
 	uint64_t longest;    /* ns; what slices grow to */
 	uint64_t since;      /* when it first parked */
+	uint64_t now;        /* when the clock was last asked, spinning */
 	uint32_t limit;      /* ns of spinning or yielding */
 	uint32_t looks;
 	unsigned policy;
