@@ -5,9 +5,9 @@
  * MODELLED
  *   P processes of one thread each, with the tokens 1 to P.  Each locks ROUNDS
  *   times, the first one FIRST times: look, recover, mark, park, look again;
- *   at its deadline it gives up.  One that has waited may ask for its turn
- *   (starved), and the next unlock leaves RESERVED, which one that has not
- *   waited leaves alone for a while.  The lock is given back by unlock, or its
+ *   at its deadline it gives up.  One that finds it held may ask for its turn
+ *   (starved), and the next unlock leaves RESERVED, which one that has neither
+ *   parked nor asked leaves alone for a while.  The lock is given back by unlock, or its
  *   thread ends with it (GONE).  Who was told EOWNERDEAD calls consistent or
  *   not.  A process may leave between two locks; then the next one draws the
  *   same token.  It may be killed after any step.
@@ -31,7 +31,7 @@
  *   ENDS       threads that end while they hold it
  *   LEAVES     processes that leave, and another comes with the same token
  *   DEADLINES  processes, from the first, that have a deadline
- *   ASKS       how often one that has parked asks for its turn
+ *   ASKS       how often one asks for its turn
  *   SLICES     1: a slice ends when an owner has died; 2: and when the word
  *              has changed without a wake; 3: at any time, and parks return
  *              for no reason.  Without it no slice ends.  The while for which
@@ -58,8 +58,8 @@
  *   NOBYTE         recovery looks at the byte without taking it
  *   LOSTMARK       recovery drops WAITERS
  *   TOUCHAFTER     unlock looks at the word after its exchange
- *   NOWHILE        one that has not waited leaves RESERVED alone for ever
- *   ANYONE         RESERVED is taken by one that has not waited
+ *   NOWHILE        one that may not take RESERVED leaves it alone for ever
+ *   ANYONE         RESERVED is taken by anybody
  *   RESERVEDEAD    unlock to DEAD leaves RESERVED if it was asked to
  *   RESERVEDOWNER  recovery asks for the life byte of RESERVED
  */
@@ -117,7 +117,7 @@
 #ifdef ANYONE
 #define MAY_TAKE true
 #else
-#define MAY_TAKE waited
+#define MAY_TAKE (waited || wants)
 #endif
 #ifdef NOWHILE
 #define WHILE false
@@ -131,7 +131,7 @@
 #endif
 
 byte word;
-bit starved;		/* one that has waited asks for its turn */
+bit starved;		/* somebody asks for its turn */
 bit taken[GONE];	/* the life bytes, by token */
 bit asleep[P];		/* parked on the word */
 byte kills = KILLS;	/* how often each may yet happen */
@@ -220,7 +220,7 @@ proctype process(byte me) {
 	byte v;		/* the word: as seen, as parked on, as left */
 	byte asked;	/* the token whose life byte we have taken */
 	byte rounds = (me == 0 -> FIRST : ROUNDS);
-	bit waited, late;
+	bit waited, wants, late;
 	bit reserves;
 	bit passed;	/* the while for which it leaves RESERVED alone */
 
@@ -266,9 +266,10 @@ mark:
 	if
 	:: true
 	:: atomic {
-		waited && asks > 0 && OWNER(v) != RESERVED ->
+		asks > 0 && OWNER(v) != RESERVED ->
 		TOUCH;
 		asks--;
+		wants = 1;
 		starved = 1;
 		DIE
 	}
@@ -368,9 +369,9 @@ gives_up:
 held:
 #if ASKS > 0
 	if
-	:: !waited
+	:: !waited && !wants
 	:: atomic {
-		waited ->
+		waited || wants ->
 		TOUCH;
 		starved = 0;
 		DIE
@@ -397,9 +398,9 @@ held:
 #if ASKS > 0
 		TOUCH;
 #ifdef RESERVEDEAD
-		reserves = starved && word & WAITERS;
+		reserves = starved;
 #else
-		reserves = starved && word & WAITERS && !(word & DEAD);
+		reserves = starved && !(word & DEAD);
 #endif
 		starved = starved && !reserves;
 		DIE
@@ -449,6 +450,7 @@ left:
 	atomic {
 		v = 0;
 		waited = 0;
+		wants = 0;
 		late = 0;
 		passed = 0;
 		reserves = 0;
@@ -485,6 +487,7 @@ dead:
 		fi;
 		rounds = 0;
 		waited = 0;
+		wants = 0;
 		late = 0;
 		passed = 0;
 		reserves = 0;
