@@ -45,11 +45,14 @@
  *                     writer asks after the slot's token and clears the count
  *                     while it has that life byte
  *   reader, slow      an owner of the mutex that died; writer is not WRITING,
- *                     so that the next to lock is not told
+ *                     so that the next to lock is not told; perhaps a slot in
+ *                     use without a token, and a count, as of a reader that is in
  *   writer, PENDING   the same; WANT in slots, which costs each process one
  *                     slow way
  *   writer, WRITING   EOWNERDEAD for the next, who holds the lock alone, also
  *                     if it asked to read; then consistent makes it a reader
+ *   downgrading       the same, and a count
+ *   told, unlocking   T|DEAD with writer 0: DEAD is kept, the next is told
  *   one of others     a count for ever: writers time out
  *
  * DESTROYED WHEN
