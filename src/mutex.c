@@ -273,10 +273,8 @@ static bool mark(struct handoff__site *x)
 	x->w.brief = (x->seen & HANDOFF__OWNER) == HANDOFF__RESERVED;
 	if (x->w.brief)
 		x->w.slice = RESERVED_NS;
-	else if (x->w.parked && !(m->head.attr & HANDOFF__ATTR_UNFAIR) &&
-	    handoff__clock() - x->w.since > STARVED_NS)
-		/* Relaxed: an unlock that misses it leaves it to the next. */
-		atomic_store_explicit(&m->starved, ASKED, memory_order_relaxed);
+	else if (x->w.parked && handoff__clock() - x->w.since > STARVED_NS)
+		starves(x);
 	x->expected = x->seen | HANDOFF__WAITERS;
 	HANDOFF__POINT();
 	/* Its result is the value that we park on; pairs with the exchange in

@@ -46,7 +46,7 @@
  *                     while it has that life byte
  *   reader, slow      an owner of the mutex that died; writer is not WRITING,
  *                     so that the next to lock is not told; perhaps a slot in
- *                     use without a token, and a count, as of a reader that is in
+ *                     use without a token, and a count as of a reader, in
  *   writer, PENDING   the same; WANT in slots, which costs each process one
  *                     slow way
  *   writer, WRITING   EOWNERDEAD for the next, who holds the lock alone, also
@@ -426,7 +426,7 @@ static void readmit(struct handoff__rwlock *rw)
 		atomic_fetch_and(readers_of(rw, i), ~WANT);
 }
 
-/* With the mutex held: waits until nobody reads in that slot, and nobody can. */
+/* With the mutex held: waits until nobody reads in that slot. */
 static int empty(struct handoff__rwlock *rw, unsigned slot, uint64_t deadline)
 {
 	struct handoff__site x = { .look = look,
