@@ -67,16 +67,67 @@ HANDOFF_API const char *handoff_version(void);
 /* ---- Waiting ----------------------------------------------------------- */
 
 /*
- * How a waiter of an object waits before it blocks.  The environment variable
- * HANDOFF_WAIT (adaptive, spin, yield or block, each with an optional limit as
- * in "spin:20us") overrides it for a process.  See handoff_wait(3).
+ * How a waiter waits before it blocks.  An object's attributes say it for all
+ * who wait for it; handoff_set_policy() overrides that for a process or a
+ * thread, and the environment variable HANDOFF_WAIT (adaptive, spin, yield or
+ * block, each with an optional limit as in "spin:20us") overrides both.  See
+ * handoff_wait(3).
  */
 enum handoff_policy {
-	HANDOFF_WAIT_ADAPTIVE = 0, /* spin while that can win, then block */
+	HANDOFF_WAIT_ADAPTIVE = 0, /* as past waits were ended best */
 	HANDOFF_WAIT_SPIN = 1,     /* spin up to the limit, then block */
 	HANDOFF_WAIT_YIELD = 2, /* offer the CPU up to the limit, then block */
-	HANDOFF_WAIT_BLOCK = 3  /* block at once */
+	HANDOFF_WAIT_BLOCK = 3, /* block at once */
+	HANDOFF_WAIT_AS_MADE = 4 /* handoff_set_policy(): no longer override */
 };
+
+#define HANDOFF_THREAD 0u  /* the calling thread */
+#define HANDOFF_PROCESS 1u /* all threads that have none of their own */
+
+/*
+ * Sets the policy of all waits that begin from now on, and `limit`, ns of
+ * spinning or yielding (0: the default of the policy; UINT32_MAX at the most).
+ *   EINVAL          not a policy, a scope or a limit
+ *   ENOMEM, EAGAIN  as for locking a mutex, for a thread
+ */
+HANDOFF_API int handoff_set_policy(unsigned whose, unsigned policy,
+    uint64_t limit);
+
+/*
+ * One step of waiting, for a loop of the caller's over a condition of the
+ * caller's: call it with 0, 1, 2, ... between two looks.  By how long the loop
+ * has lasted it pauses, offers the CPU to others, or sleeps for a part of that
+ * time, up to 10 ms.
+ *
+ *	for (unsigned i = 0; !ready(); i++)
+ *		handoff_yield(i);
+ */
+HANDOFF_API void handoff_yield(unsigned iteration);
+
+/*
+ * From now on the calling thread, instead of spinning, yielding or blocking in
+ * a wait, calls `fn` with the number of the call in this wait, from 0, and ns
+ * since its first, and looks again when it returns; `fn` may switch to another
+ * fibre or coroutine, which may wait in turn.  NULL: no longer.  Ownership is
+ * the thread's: no mutex or readers-writer lock may be held across a switch.
+ *   ENOMEM, EAGAIN  as for locking a mutex
+ */
+HANDOFF_API int handoff_idle(void (*fn)(unsigned iteration, uint64_t waited_ns,
+                                 void *ctx),
+    void *ctx);
+
+/* What the calling thread's waits have done so far. */
+struct handoff_thread_statistics {
+	size_t size;     /* sizeof(struct handoff_thread_statistics) */
+	uint64_t waits;  /* that did not find at once what they waited for */
+	uint64_t spins;  /* pauses between two looks */
+	uint64_t yields; /* offers of the CPU */
+	uint64_t parks;  /* how often it blocked */
+};
+
+/* Reads them.  EINVAL: statistics->size is not known. */
+HANDOFF_API int handoff_thread_statistics(
+    struct handoff_thread_statistics *statistics);
 
 /*
  * Attributes.  Each kind of object has a structure of them, which begins with

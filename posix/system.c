@@ -135,36 +135,6 @@ const volatile uint32_t *handoff__cpu_word(void)
 	return NULL;
 }
 
-unsigned handoff__cpus(void)
-{
-	/* Relaxed, all: threads may ask at the same time, and either answer
-	 * is right. */
-	static _Atomic uint64_t asked;
-	static _Atomic unsigned online;
-	uint64_t now = handoff__clock();
-	unsigned n = atomic_load_explicit(&online, memory_order_relaxed);
-
-	if (n == 0 ||
-	    now - atomic_load_explicit(&asked, memory_order_relaxed) >
-	        1000000000u) {
-		int before = errno;
-		long answer = sysconf(_SC_NPROCESSORS_ONLN);
-
-		errno = before;
-		n = answer > 0 ? (unsigned)answer : 1;
-		atomic_store_explicit(&online, n, memory_order_relaxed);
-		atomic_store_explicit(&asked, now, memory_order_relaxed);
-	}
-	return n;
-}
-
-int handoff__realtime(void)
-{
-	int class = sched_getscheduler(0);
-
-	return class == SCHED_FIFO || class == SCHED_RR;
-}
-
 const char *handoff__setting(const char *name)
 {
 #ifdef HAVE_SECURE_GETENV

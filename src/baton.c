@@ -294,8 +294,10 @@ static int pass(struct handoff__baton *b, const uint32_t *from, uint32_t to)
 		    (from && turn(v) != *from))
 			return EPERM;
 		/* For those who park; for who spins, spinning is right. */
-		if (v & lane(to))
+		if (v & lane(to)) {
 			handoff__replace_stamp(&b->last, b->head.id, self);
+			handoff__leave_time(&b->head);
+		}
 		HANDOFF__POINT();
 		/* Pairs with the look of the party whose turn comes, and with
 		 * its mark. */

@@ -112,7 +112,7 @@
 #include "mutex.h"
 #include "parked.h"
 #include "points.h"
-#include "wait.h"
+#include "site.h"
 
 #include <errno.h>
 
@@ -198,7 +198,7 @@ static bool spin(struct waiter *x, struct handoff__self *self)
 {
 	bool at_once = true;
 
-	handoff__wait_quiet(&x->w, x->partner, self, &x->m->word);
+	handoff__wait_quiet(&x->w, x->partner, &x->m->word);
 	for (;; at_once = false) {
 		if (signalled(x->c, x->m, &x->signals) ||
 		    handoff__parked_half(atomic_load(&x->c->state)) !=
@@ -361,7 +361,7 @@ int handoff_cond_wait_until(handoff_cond *cond, handoff_mutex *mutex,
 	if (wakes != 0)
 		handoff__unpark(&place, wakes);
 	/* Only now, so that the mutex is held for as short as can be. */
-	handoff__wait_begin(&x.w, &x.c->head, deadline, false);
+	handoff__wait_begin(&x.w, self, &x.c->head, deadline, false);
 	late = wait_for(&x, self);
 	handoff__wait_end(&x.w);
 	return leave(&x, self, late);
@@ -441,6 +441,8 @@ uint32_t handoff__cond_deliver(struct handoff__self *self, int i,
 		/* r1; sequentially consistent: after our lock; pairs with w5
 		 * and w6. */
 		wakes = handoff__parked_issue(&c->state, count);
+	if (wakes != 0)
+		handoff__leave_time(&c->head);
 	HANDOFF__POINT();
 	return wakes;
 }

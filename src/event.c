@@ -229,6 +229,8 @@ int handoff_event_set(handoff_event *event)
 	id = v->head.id;
 	n = manual(v) ? HANDOFF__ALL : 1;
 	handoff__leave_stamp(&v->last);
+	if (handoff__may_time() && (atomic_load(&v->word) & MARK))
+		handoff__leave_time_now(&v->head);
 	HANDOFF__POINT();
 	/* Pairs with the step by which a wait takes it, and with the mark. */
 	before = n == 1 ? atomic_exchange(&v->word, SET) : set_manual(v);

@@ -236,12 +236,6 @@ static void starves(struct handoff__site *x)
 	atomic_store_explicit(&m->starved, ASKED, memory_order_relaxed);
 }
 
-/* Whether it has spun for half of its time. */
-static bool spins_long(const struct handoff__site *x)
-{
-	return x->w.now != 0 && x->w.spin_until - x->w.now < x->w.limit / 2;
-}
-
 static int look(struct handoff__site *x)
 {
 	struct handoff__mutex *m = x->object;
@@ -252,7 +246,8 @@ static int look(struct handoff__site *x)
 		return EDEADLK;
 	/* Not what is reserved for others. */
 	if (e == EBUSY && !x->is_marked && !x->waited &&
-	    (x->seen & HANDOFF__OWNER) >= HANDOFF__TOKENS && spins_long(x))
+	    (x->seen & HANDOFF__OWNER) >= HANDOFF__TOKENS &&
+	    handoff__wait_long(&x->w))
 		starves(x);
 	/* Who else starves asks again. */
 	if ((e == 0 || e == EOWNERDEAD) && (x->waited || x->is_marked))

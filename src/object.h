@@ -52,7 +52,11 @@ struct handoff__head {
 	uint64_t id;      /* random; names the object wherever it is mapped */
 	uint64_t segment; /* the id of its segment; 0: plain memory */
 	uint32_t limit;   /* ns of spinning or yielding; 0: the default */
-	_Atomic uint32_t used; /* readers-writer lock: bits of its slots */
+	union {
+		_Atomic uint32_t used;  /* readers-writer lock: its slots */
+		_Atomic uint32_t woken; /* else a hint: when one who parked was
+		                         * last woken, ns; see site.h */
+	};
 };
 
 #define HANDOFF__POLICY 0x3u         /* an enum handoff_policy */

@@ -48,6 +48,19 @@ unsigned handoff__cpus(void);
 /* 1 if this thread is in a real-time scheduling class. */
 int handoff__realtime(void);
 
+/* How much of the CPUs this process and those that share its limit may use, in
+ * thousandths of one; 0: there is no limit.  Asks the system once in ten
+ * seconds at the most. */
+unsigned handoff__quota(void);
+
+/* How many threads want to run on this machine now, this one included; 0: the
+ * system does not tell.  A few us. */
+unsigned handoff__runnable(void);
+
+/* A number that is another one, almost certainly, once this thread may run on
+ * other CPUs than before. */
+uint64_t handoff__affinity(void);
+
 /* The environment variable `name`; NULL if it is not set, or if the process
  * has more rights than who started it. */
 const char *handoff__setting(const char *name);

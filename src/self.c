@@ -325,6 +325,30 @@ int handoff__self_items(struct handoff__self *self,
 	return 0;
 }
 
+/* Relaxed: a thread's own. */
+void handoff__self_leaves(struct handoff__self *self, struct handoff__at *at)
+{
+	at->waiting = atomic_load_explicit(&self->waiting,
+	    memory_order_relaxed);
+	at->locking = atomic_load_explicit(&self->locking,
+	    memory_order_relaxed);
+	at->items = self->items;
+	at->items_count = self->items_count;
+	handoff__self_is_at(&self->waiting, NULL);
+	handoff__self_is_at(&self->locking, NULL);
+	if (at->items)
+		handoff__self_items(self, NULL, 0);
+}
+
+void handoff__self_returns(struct handoff__self *self,
+    const struct handoff__at *at)
+{
+	handoff__self_is_at(&self->waiting, at->waiting);
+	handoff__self_is_at(&self->locking, at->locking);
+	if (at->items)
+		handoff__self_items(self, at->items, at->items_count);
+}
+
 /* Whether a thread holds or waits for something in that range. */
 static bool holds(struct handoff__self *self, const void *from, size_t bytes)
 {

@@ -8,6 +8,7 @@
 #ifndef HANDOFF_SELF_H
 #define HANDOFF_SELF_H
 
+#include "learnt.h"
 #include "object.h"
 
 #include <stdbool.h>
@@ -53,6 +54,14 @@ static inline void handoff__held_signal(struct handoff__held *held,
 
 #define HANDOFF__HELD 16u
 
+/* What a thread's waits have done so far. */
+struct handoff__counts {
+	uint64_t waits;
+	uint64_t spins;
+	uint64_t yields;
+	uint64_t parks;
+};
+
 struct handoff__self {
 	uint32_t token; /* the process's; 0: not set up in this process */
 	uint16_t who;   /* random, not 0: tells threads apart in hints */
@@ -68,11 +77,18 @@ struct handoff__self {
 	size_t items_count;
 	struct handoff__self *next;
 	const volatile uint32_t *cpu; /* handoff__cpu_word() */
+	uint32_t wakes;               /* see handoff__leave_time */
 	uint32_t turns;  /* of handoff_wait_any: where to begin to look */
 	uint32_t asked;  /* ms: when a try last asked after an owner */
 	uint32_t quiet;  /* see handoff__wait_quiet */
 	uint32_t met;    /* CPU + 1 of whom we last met at ... */
 	uint64_t met_at; /* ... the object with this id */
+	uint64_t policy; /* see policy.c */
+	/* The user's own way to wait, or NULL. */
+	void (*idle)(unsigned iteration, uint64_t waited_ns, void *ctx);
+	void *idle_ctx;
+	struct handoff__counts counts;
+	struct handoff__learnt learnt;
 	struct handoff__held first[HANDOFF__HELD];
 };
 
@@ -160,6 +176,20 @@ static inline void handoff__self_is_at(_Atomic(const void *) *where,
 	 * with the object (self.c, holds). */
 	atomic_store_explicit(where, object, memory_order_release);
 }
+
+/* Where a thread is. */
+struct handoff__at {
+	const void *waiting;
+	const void *locking;
+	const struct handoff_item *items;
+	size_t items_count;
+};
+
+/* Around a function of the user's that may switch to another fibre of this
+ * thread, which waits for other things: it is nowhere meanwhile. */
+void handoff__self_leaves(struct handoff__self *self, struct handoff__at *at);
+void handoff__self_returns(struct handoff__self *self,
+    const struct handoff__at *at);
 
 /* Notes what this thread waits for, or that it does not: 0 or ENOMEM. */
 int handoff__self_items(struct handoff__self *self,

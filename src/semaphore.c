@@ -206,6 +206,8 @@ static HANDOFF__SLOW int post_slowly(struct handoff__sem *s, uint32_t n)
 
 	/* For those who park; while all who wait spin, spinning is right. */
 	handoff__leave_stamp(&s->last);
+	if (v & MARK)
+		handoff__leave_time(&s->head);
 	do {
 		if (!fits(v, n, maximum))
 			return EOVERFLOW;

@@ -92,9 +92,10 @@ int handoff__wait_for(struct handoff__site *x, uint64_t deadline)
 	/* Relaxed: this thread's own. */
 	before = atomic_load_explicit(&x->self->locking, memory_order_relaxed);
 	handoff__self_is_at(&x->self->locking, x->object);
-	handoff__wait_begin(&x->w, x->object, deadline, x->dead != NULL);
+	handoff__wait_begin(&x->w, x->self, x->object, deadline,
+	    x->dead != NULL);
 	if (x->line)
-		handoff__wait_quiet(&x->w, partner(x), x->self, x->line);
+		handoff__wait_quiet(&x->w, partner(x), x->line);
 	while ((e = x->look(x)) == EBUSY) {
 		at_once = false;
 		if (handoff__wait_spin(&x->w, partner(x)))

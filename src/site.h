@@ -61,6 +61,30 @@ unsigned handoff__partner(struct handoff__self *self, uint64_t id,
 void handoff__replace_stamp(_Atomic uint32_t *last, uint64_t id,
     struct handoff__self *self);
 
+/* When one who parks is about to be woken, for it to see how long that took; now
+ * and then, since the clock takes as long as a part of a wake.  Before the
+ * step after which the object may be gone.  Relaxed: a hint. */
+#define HANDOFF__TIMED 8u
+
+static inline bool handoff__may_time(void)
+{
+	struct handoff__self *self = handoff__self_known();
+
+	return self && self->wakes++ % HANDOFF__TIMED == 0;
+}
+
+static inline void handoff__leave_time_now(struct handoff__head *head)
+{
+	atomic_store_explicit(&head->woken, (uint32_t)handoff__clock(),
+	    memory_order_relaxed);
+}
+
+static inline void handoff__leave_time(struct handoff__head *head)
+{
+	if (handoff__may_time())
+		handoff__leave_time_now(head);
+}
+
 /* What this thread leaves for the others. */
 static inline uint32_t handoff__stamp(const struct handoff__self *self)
 {

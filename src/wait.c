@@ -3,16 +3,23 @@
  * The waiting engine: look - spin or yield - mark - park - look again.
  *
  * PHASES
- *   spinning   handoff__wait_spin says true: the policy allows it, the limit
- *              has not passed and, with the adaptive policy, spinning can win
- *   parking    for the rest of the wait; a wait does not spin twice
+ *   spinning   pauses between two looks
+ *   yielding   offers of the CPU between two looks
+ *   idling     the user's function between two looks, to the end of the wait
+ *   parking    to the end of the wait; a wait does not spin twice
  *
- * WHEN SPINNING CAN WIN (adaptive)
- *   More than one CPU is online, the thread is in no real-time class, and the
- *   partner did not last run on this CPU: there it could not run while we
- *   spin.  One's own affinity mask says nothing, since two processes pinned
- *   apart have one CPU each.  Yielding is never adaptive's choice: beside a
- *   stranger on the same CPU it costs a whole timeslice.
+ * THE PLAN
+ *   The policy says how long each of the first two may take.  The adaptive one
+ *   asks the estimator when it first reads the clock, with what it knows of
+ *   the partner's CPU, of the machine and of this site, and tells it at the end
+ *   how long the wait took.  A wait that ends at one of the first looks reads
+ *   no clock again: it only counts as brief.
+ *   One's own affinity mask says nothing, since two processes pinned apart have
+ *   one CPU each.
+ *
+ * WHAT A PARK COSTS
+ *   Who wakes leaves the time in the object now and then (site.h); who finds
+ *   another time there than before it parked knows how long its wake took.
  *
  * SLICES
  *   Every park ends after a while, so that the waiter can look whether the one
@@ -23,29 +30,26 @@
  *   of its length, so that many waiters do not look in step.  Slices are for
  *   deaths only, and cost an idle machine 50 to 500 us each.
  *
- * Nothing here is in shared memory, and nothing allocates.
+ * Nothing here is in shared memory but what others left there, and nothing
+ * allocates.
  */
 #include "wait.h"
 
 #include "points.h"
-#include "self.h"
+#include "policy.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define US 1000u
 #define MS 1000000u
 
-/* A park and its wake cost 5 to 70 us, by machine; spinning for about as long
- * is never far from the best that could have been done, and a budget below the
- * wake's latency could leave both sides parking for ever. */
-#define SPIN_NS (100u * US)
-
 /* The limit of the two policies that do not look at anything. */
 #define FIXED_NS (500u * US)
 
-#define FACTS_NS (10u * MS) /* how long what is known of the machine holds */
 #define LOOKS 16u           /* between two questions to the clock */
+#define FREE_LOOKS 4u       /* before the first one */
+#define TRUSTED 3u          /* yields that are not timed, after one */
+#define WAKE_MOST (1u * MS) /* one that took longer had other reasons */
 
 /* How long to be quiet, in parts of a pause: more after a first look that
  * found nothing, slowly less after one that did. */
@@ -60,164 +64,196 @@
 #define MANY_LONGEST (2000u * MS)
 #define MANY 4u
 
-/* ---- The process's own policy ------------------------------------------ */
+/* ---- The plan ---------------------------------------------------------- */
 
-struct setting {
-	_Atomic uint32_t state; /* 0 unread, 1 none, 2 set */
-	_Atomic uint32_t policy;
-	_Atomic uint32_t limit;
-};
-
-static struct setting setting;
-
-/* "20us" in ns: 0 if it is no time between 1 ns and 1 s. */
-static uint32_t parse_limit(const char *text)
+static enum handoff__where where(unsigned partner,
+    const struct handoff__self *self)
 {
-	static const struct {
-		const char *unit;
-		uint32_t ns;
-	} units[] = { { "ns", 1 }, { "us", US }, { "ms", MS } };
-	uint64_t n = 0;
-
-	for (; *text >= '0' && *text <= '9' && n <= 1000000000u; text++)
-		n = n * 10 + (uint64_t)(*text - '0');
-	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-		if (strcmp(text, units[i].unit) == 0 &&
-		    n * units[i].ns <= 1000000000u)
-			return (uint32_t)(n * units[i].ns);
-	return 0;
+	if (partner == 0)
+		return HANDOFF__SOMEWHERE;
+	return partner == handoff__self_cpu(self) ? HANDOFF__HERE :
+	                                            HANDOFF__ELSEWHERE;
 }
 
-static bool parse(const char *text, uint32_t *policy, uint32_t *limit)
+static enum handoff__phase adapt(struct handoff__wait *w, unsigned partner)
 {
-	static const char *const names[] = { "adaptive", "spin", "yield",
-		"block" };
+	struct handoff__learnt *learnt = &w->self->learnt;
+	enum handoff__where at = where(partner, w->self);
+	struct handoff__budget budget;
 
-	for (uint32_t i = 0; i < sizeof names / sizeof *names; i++) {
-		size_t n = strlen(names[i]);
-
-		if (strncmp(text, names[i], n) != 0 ||
-		    (text[n] != '\0' && text[n] != ':'))
-			continue;
-		*policy = i;
-		*limit = text[n] ? parse_limit(text + n + 1) : 0;
-		return text[n] == '\0' || *limit != 0;
-	}
-	return false;
+	handoff__learn_machine(learnt, w->now);
+	w->here = at == HANDOFF__HERE || learnt->machine.cpus == 1;
+	if (w->here)
+		handoff__learn_strangers(learnt, w->now);
+	budget = handoff__plan(w->history, &learnt->machine, at, w->limit,
+	    w->now);
+	w->limit = budget.spin + budget.yield;
+	w->until = w->now + w->limit;
+	w->yields_left = budget.yields;
+	if (budget.spin != 0)
+		return HANDOFF__SPINNING;
+	return budget.yields != 0 ? HANDOFF__YIELDING : HANDOFF__PARKING;
 }
 
-/* Several threads may read the variable at once, and all read the same; the
- * first reports it. */
-static void read_setting(void)
+/* The clock has been read for the first time. */
+static void plan(struct handoff__wait *w, unsigned partner)
 {
-	const char *text = handoff__setting("HANDOFF_WAIT");
-	uint32_t policy = 0;
-	uint32_t limit = 0;
-	uint32_t unread = 0;
-	bool good = text && parse(text, &policy, &limit);
-
-	atomic_store(&setting.policy, policy);
-	atomic_store(&setting.limit, limit);
-	if (atomic_compare_exchange_strong(&setting.state, &unread,
-	        good ? 2 : 1) &&
-	    text && *text && !good)
-		handoff__warn("handoff: HANDOFF_WAIT is not adaptive, spin, "
-		              "yield or block, nor one of these with a limit "
-		              "as in spin:20us; ignored\n");
-}
-
-static void choose_policy(struct handoff__wait *w,
-    const struct handoff__head *head)
-{
-	if (atomic_load(&setting.state) == 0)
-		read_setting();
-	if (atomic_load(&setting.state) == 2) {
-		w->policy = atomic_load(&setting.policy);
-		w->limit = atomic_load(&setting.limit);
-	} else {
-		w->policy = head->attr & HANDOFF__POLICY;
-		w->limit = head->limit;
+	w->start = w->now;
+	w->look_at = w->now + w->slice;
+	if (w->policy == HANDOFF_WAIT_ADAPTIVE) {
+		w->phase = adapt(w, partner);
+		return;
 	}
 	if (w->limit == 0)
-		w->limit = w->policy == HANDOFF_WAIT_ADAPTIVE ? SPIN_NS :
-		                                                FIXED_NS;
+		w->limit = FIXED_NS;
+	w->until = w->now + w->limit;
+	if (w->policy == HANDOFF_WAIT_YIELD)
+		w->phase = handoff__realtime() ? HANDOFF__PARKING :
+		                                 HANDOFF__YIELDING;
 }
 
-/* ---- Spinning ---------------------------------------------------------- */
-
-/* What is known of the machine, for this thread. */
-static _Thread_local struct {
-	uint64_t asked;
-	bool hopeless; /* one CPU, or a real-time class */
-} facts;
-
-static void ask_facts(uint64_t now)
+/* Reads the clock; where that ends a phase, the next one is parking. */
+static void ask_clock(struct handoff__wait *w, unsigned partner)
 {
-	if (facts.asked != 0 && now - facts.asked < FACTS_NS)
-		return;
-	facts.asked = now;
-	facts.hopeless = handoff__cpus() < 2 || handoff__realtime();
-}
-
-/* Whether it is still worth while, now that the clock is read. */
-static bool go_on(struct handoff__wait *w, uint64_t now, unsigned partner)
-{
-	w->now = now;
-	if (now >= w->deadline) {
+	w->now = handoff__clock();
+	if (w->now >= w->deadline) {
 		w->late = true;
-		return false;
+		w->phase = HANDOFF__PARKING;
+		return;
 	}
-	if (w->spin_until == 0) {
-		w->spin_until = now + w->limit;
-		w->look_at = now + w->slice;
-		if (w->policy != HANDOFF_WAIT_SPIN)
-			ask_facts(now);
+	if (w->start == 0) {
+		plan(w, partner);
+		return;
 	}
-	if (now >= w->spin_until)
-		return false;
-	if (now >= w->look_at) {
+	if (w->now >= w->look_at) {
 		w->look = true;
-		w->look_at = now + w->slice;
+		w->look_at = w->now + w->slice;
 	}
-	switch (w->policy) {
-	case HANDOFF_WAIT_ADAPTIVE:
-		return !facts.hopeless &&
-		    (partner == 0 || partner != handoff__cpu());
-	case HANDOFF_WAIT_YIELD:
-		return !handoff__realtime();
-	default:
+	if (w->now >= w->until ||
+	    (w->policy == HANDOFF_WAIT_ADAPTIVE &&
+	        w->phase == HANDOFF__SPINNING &&
+	        where(partner, w->self) == HANDOFF__HERE))
+		w->phase = HANDOFF__PARKING;
+}
+
+/* ---- Spinning, yielding, idling ---------------------------------------- */
+
+/* Whether to ask the clock before this look.  What ends at one of the first
+ * does so without, unless it cannot. */
+static bool asks(const struct handoff__wait *w, unsigned partner)
+{
+	if (w->start != 0 || w->looks >= FREE_LOOKS)
+		return w->looks % LOOKS == FREE_LOOKS;
+	return w->deadline != HANDOFF_NEVER || w->late || w->hopeless ||
+	    (w->history && where(partner, w->self) == HANDOFF__HERE);
+}
+
+/*
+ * Whether to yield without a look at the clock, which takes longer than one
+ * thinks where two processes use a CPU in turns: it is memory of its own.  So
+ * after one that was timed and well, TRUSTED waits are not timed.
+ */
+static bool trusts(const struct handoff__wait *w, unsigned partner)
+{
+	return w->start == 0 && w->self->learnt.trusted > 0 && w->history &&
+	    w->deadline == HANDOFF_NEVER &&
+	    where(partner, w->self) == HANDOFF__HERE;
+}
+
+static bool spin(struct handoff__wait *w, unsigned partner)
+{
+	if (trusts(w, partner)) {
+		w->self->learnt.trusted--;
+		w->yields++;
+		handoff__yield();
 		return true;
 	}
+	if (asks(w, partner))
+		ask_clock(w, partner);
+	w->looks++;
+	if (w->phase == HANDOFF__SPINNING) {
+		handoff__pause();
+		return true;
+	}
+	return w->phase != HANDOFF__PARKING && handoff__wait_spin(w, partner);
+}
+
+/* One yield may take a timeslice, so each is timed. */
+static bool yield(struct handoff__wait *w, unsigned partner)
+{
+	uint64_t before;
+
+	if (w->start == 0)
+		ask_clock(w, partner);
+	if (w->phase == HANDOFF__PARKING)
+		return false;
+	before = w->now;
+	handoff__yield();
+	w->yields++;
+	ask_clock(w, partner);
+	if (w->policy == HANDOFF_WAIT_ADAPTIVE &&
+	    (!handoff__yielded(&w->self->learnt.machine, w->now,
+	         w->now - before) ||
+	        --w->yields_left == 0))
+		w->phase = HANDOFF__PARKING;
+	return true;
+}
+
+/* The thread may come to wait for other things meanwhile, in other fibres. */
+static bool idle(struct handoff__wait *w)
+{
+	struct handoff__self *self = w->self;
+	struct handoff__at at;
+
+	w->now = handoff__clock();
+	if (w->start == 0) {
+		w->start = w->now;
+		w->look_at = w->now + w->slice;
+	}
+	if (w->now >= w->deadline) {
+		w->late = true;
+		w->phase = HANDOFF__PARKING;
+		return false;
+	}
+	if (w->now >= w->look_at) {
+		w->look = true;
+		w->look_at = w->now + w->slice;
+	}
+	handoff__self_leaves(self, &at);
+	if (self->idle)
+		self->idle(w->looks, w->now - w->start, self->idle_ctx);
+	else
+		w->phase = HANDOFF__PARKING;
+	w->looks++;
+	handoff__self_returns(self, &at);
+	return true;
 }
 
 bool handoff__wait_spin(struct handoff__wait *w, unsigned partner)
 {
 	w->look = false;
-	if (!w->spinning)
-		return false;
-	/* One yield may take a timeslice. */
-	if ((w->looks++ % LOOKS == 0 || w->policy == HANDOFF_WAIT_YIELD) &&
-	    !go_on(w, handoff__clock(), partner)) {
-		w->spinning = false;
+	switch (w->phase) {
+	case HANDOFF__SPINNING:
+		return spin(w, partner);
+	case HANDOFF__YIELDING:
+		return yield(w, partner);
+	case HANDOFF__IDLING:
+		return idle(w);
+	default:
 		return false;
 	}
-	if (w->policy == HANDOFF_WAIT_YIELD)
-		handoff__yield();
-	else
-		handoff__pause();
-	return true;
 }
 
 void handoff__wait_quiet(struct handoff__wait *w, unsigned partner,
-    struct handoff__self *self, const volatile void *line)
+    const volatile void *line)
 {
-	if (!w->spinning || w->policy == HANDOFF_WAIT_YIELD)
+	if (w->phase != HANDOFF__SPINNING || trusts(w, partner))
 		return;
-	w->spinning = go_on(w, handoff__clock(), partner);
-	if (!w->spinning)
+	if (asks(w, partner))
+		ask_clock(w, partner);
+	if (w->phase != HANDOFF__SPINNING)
 		return;
-	w->looks = 1; /* the clock has just been asked */
-	for (uint32_t i = self->quiet / QUIET_PART; i > 0; i--)
+	for (uint32_t i = w->self->quiet / QUIET_PART; i > 0; i--)
 		handoff__pause();
 	handoff__fetch(line);
 }
@@ -230,6 +266,11 @@ void handoff__wait_learn(struct handoff__self *self, bool at_once)
 		    QUIET_MOST;
 	else if (self->quiet > 0)
 		self->quiet--;
+}
+
+bool handoff__wait_long(const struct handoff__wait *w)
+{
+	return w->start != 0 && w->now - w->start > w->limit / 2;
 }
 
 /* ---- Parking ----------------------------------------------------------- */
@@ -266,11 +307,29 @@ bool handoff__wait_late(struct handoff__wait *w)
 	return w->late;
 }
 
+/* A park has ended by a wake; `before`: what the object said of wakes before
+ * it.  Relaxed, there and here: a hint. */
+static void time_wake(struct handoff__wait *w, uint32_t before)
+{
+	uint32_t woken;
+
+	if (!w->history || w->here)
+		return;
+	w->now = handoff__clock();
+	woken = atomic_load_explicit(&w->head->woken, memory_order_relaxed);
+	w->wake_ns = (uint32_t)w->now - woken;
+	if (woken == before || w->wake_ns > WAKE_MOST)
+		w->wake_ns = w->self->learnt.machine.wake_ns;
+	else
+		handoff__woken_after(&w->self->learnt.machine, w->wake_ns);
+}
+
 enum handoff__woken handoff__wait_park_any(struct handoff__wait *w,
     const struct handoff__place *places, const uint32_t *expected, unsigned n)
 {
 	uint64_t now = handoff__clock();
 	uint64_t until;
+	uint32_t woken;
 	int e;
 
 	if (w->late || now >= w->deadline)
@@ -290,12 +349,17 @@ enum handoff__woken handoff__wait_park_any(struct handoff__wait *w,
 #endif
 	if (until > w->deadline)
 		until = w->deadline;
+	w->parks++;
+	woken = atomic_load_explicit(&w->head->woken, memory_order_relaxed);
 	HANDOFF__POINT();
 	e = n == 1 ? handoff__park(places, *expected, until) :
 	             handoff__park_any(places, expected, n, until);
 	HANDOFF__POINT();
-	if (e != ETIMEDOUT)
+	if (e != ETIMEDOUT) {
+		time_wake(w, woken);
 		return HANDOFF__WOKEN;
+	}
+	w->now = until;
 	return until == w->deadline ? HANDOFF__DEADLINE : HANDOFF__SLICE;
 }
 
@@ -307,30 +371,67 @@ enum handoff__woken handoff__wait_park(struct handoff__wait *w,
 
 /* ---- Beginning and end ------------------------------------------------- */
 
-void handoff__wait_begin(struct handoff__wait *w,
+void handoff__wait_begin(struct handoff__wait *w, struct handoff__self *self,
     const struct handoff__head *head, uint64_t deadline, bool owned)
 {
-	w->deadline = deadline;
-	w->spin_until = 0;
-	w->slice = owned ? OWNED_FIRST : FREE_FIRST;
-	w->longest = owned ? OWNED_LONGEST : FREE_LONGEST;
-	w->looks = 0;
-	w->since = 0;
-	w->now = 0;
-	w->parked = false;
-	w->brief = false;
-	w->late = false;
-	w->look = false;
-	w->parkers = NULL;
-	choose_policy(w, head);
-	w->spinning = w->policy != HANDOFF_WAIT_BLOCK;
+	*w = (struct handoff__wait){ .self = self,
+		.head = head,
+		.deadline = deadline,
+		.slice = owned ? OWNED_FIRST : FREE_FIRST,
+		.longest = owned ? OWNED_LONGEST : FREE_LONGEST };
+	w->policy = handoff__policy(head, self, &w->limit);
+	if (w->policy == HANDOFF_WAIT_ADAPTIVE) {
+		w->history = handoff__learnt_of(&self->learnt, head->id);
+		w->hopeless = self->learnt.machine.cpus == 1;
+	}
+	if (self->idle)
+		w->phase = HANDOFF__IDLING;
+	else if (w->policy == HANDOFF_WAIT_YIELD)
+		w->phase = HANDOFF__YIELDING;
+	else if (w->policy == HANDOFF_WAIT_BLOCK)
+		w->phase = HANDOFF__PARKING;
+}
+
+/* Tells the estimator how the wait went. */
+static void learn(struct handoff__wait *w)
+{
+	const struct handoff__machine *m = &w->self->learnt.machine;
+	uint64_t ns = w->now - w->start;
+
+	if (w->start == 0) {
+		if (w->yields == 0)
+			handoff__learn_brief(w->history);
+	} else if (w->here) {
+		if (w->yields > 0)
+			handoff__learn_yields(w->history, !w->parked);
+		/* One that took long has ended the phase. */
+		w->self->learnt.trusted = w->phase == HANDOFF__YIELDING ?
+		    TRUSTED :
+		    0;
+	} else if (w->parked) {
+		handoff__learn(w->history, m,
+		    ns > w->wake_ns ? ns - w->wake_ns : 0,
+		    (uint32_t)(w->since - w->start));
+	} else if (w->looks <= LOOKS) {
+		handoff__learn_brief(w->history);
+	} else {
+		handoff__learn(w->history, m, ns, UINT32_MAX);
+	}
 }
 
 void handoff__wait_end(struct handoff__wait *w)
 {
+	struct handoff__counts *counts = &w->self->counts;
+
 	/* Relaxed, here and where it is counted in: a count for a guess. */
 	if (w->parkers)
 		atomic_fetch_sub_explicit(w->parkers, 1, memory_order_relaxed);
+	if (w->history)
+		learn(w);
+	counts->waits++;
+	counts->spins += w->looks;
+	counts->yields += w->yields;
+	counts->parks += w->parks;
 }
 
 /* Relaxed, all: counts for people; of two that note at once one may be lost. */

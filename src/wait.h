@@ -3,7 +3,7 @@
  * How long to spin, and how to park: what the loop of waiting (site.c, and the
  * condition's own) asks between two looks.
  *
- *	handoff__wait_begin(&w, &object->head, deadline, owned);
+ *	handoff__wait_begin(&w, self, &object->head, deadline, owned);
  *	while (!(content = look(object))) {
  *		if (handoff__wait_spin(&w, partner))
  *			continue;
@@ -20,23 +20,40 @@
 
 #include <stdbool.h>
 
+enum handoff__phase {
+	HANDOFF__SPINNING,
+	HANDOFF__YIELDING,
+	HANDOFF__IDLING, /* in the user's own function */
+	HANDOFF__PARKING
+};
+
 struct handoff__wait {
+	struct handoff__self *self;
+	const struct handoff__head *head;
 	uint64_t deadline;
-	uint64_t spin_until; /* 0: the clock has not been asked yet */
-	uint64_t slice;      /* ns; of the next park */
-	uint64_t longest;    /* ns; what slices grow to */
-	uint64_t since;      /* when it first parked */
-	uint64_t now;        /* when the clock was last asked, spinning */
-	uint32_t limit;      /* ns of spinning or yielding */
+	uint64_t start;   /* when the clock was first asked; 0: not yet */
+	uint64_t now;     /* when it was last asked */
+	uint64_t until;   /* the end of spinning or yielding */
+	uint64_t slice;   /* ns; of the next park */
+	uint64_t longest; /* ns; what slices grow to */
+	uint64_t since;   /* when it first parked */
+	uint64_t look_at; /* the end of a slice, not parked */
+	uint32_t limit;   /* ns of spinning or yielding; 0: no limit given */
 	uint32_t looks;
+	uint32_t yields;
+	uint32_t yields_left; /* adaptive */
+	uint32_t parks;
+	uint32_t wake_ns; /* what the last wake took; 0: unknown */
 	unsigned policy;
-	bool spinning;
-	bool parked; /* has parked */
-	bool brief;  /* the next park ends with its slice in any case */
-	bool late;   /* the deadline has been seen to have passed */
-	bool look;   /* a slice has ended while spinning */
-	uint64_t look_at;
-	_Atomic uint32_t *parkers; /* where this thread is counted */
+	enum handoff__phase phase;
+	bool hopeless; /* adaptive: there is one CPU */
+	bool here;     /* adaptive: the partner was on this CPU */
+	bool parked;   /* has parked */
+	bool brief;    /* the next park ends with its slice in any case */
+	bool late;     /* the deadline has been seen to have passed */
+	bool look;     /* a slice has ended, not parked */
+	struct handoff__history *history; /* adaptive */
+	_Atomic uint32_t *parkers;        /* where this thread is counted */
 };
 
 enum handoff__woken {
@@ -46,23 +63,26 @@ enum handoff__woken {
 };
 
 /* `owned`: somebody holds what is waited for and might die. */
-void handoff__wait_begin(struct handoff__wait *w,
+void handoff__wait_begin(struct handoff__wait *w, struct handoff__self *self,
     const struct handoff__head *head, uint64_t deadline, bool owned);
 
 /* One step of spinning or yielding: true: look again, and, if w->look says so,
  * whether somebody died.  False: it is time to park, now and for the rest of
- * this wait.  `partner`: the CPU on which the
- * one that we wait for last ran, plus 1; 0 if unknown. */
+ * this wait.  `partner`: the CPU on which the one that we wait for last ran,
+ * plus 1; 0 if unknown. */
 bool handoff__wait_spin(struct handoff__wait *w, unsigned partner);
 
 /* Before the first look, where one may spin: lets the partner work for as long
  * as it will need at the least, undisturbed by looks that take the cache line
  * away from it, then asks for that line.  The time is learnt, and short. */
 void handoff__wait_quiet(struct handoff__wait *w, unsigned partner,
-    struct handoff__self *self, const volatile void *line);
+    const volatile void *line);
 
 /* Whether the first look after that found what was waited for. */
 void handoff__wait_learn(struct handoff__self *self, bool at_once);
+
+/* Whether it has spun for half of its time. */
+bool handoff__wait_long(const struct handoff__wait *w);
 
 /* Whether the deadline has passed. */
 bool handoff__wait_late(struct handoff__wait *w);
@@ -76,6 +96,7 @@ enum handoff__woken handoff__wait_park(struct handoff__wait *w,
 enum handoff__woken handoff__wait_park_any(struct handoff__wait *w,
     const struct handoff__place *places, const uint32_t *expected, unsigned n);
 
+/* The wait is over, however it ended. */
 void handoff__wait_end(struct handoff__wait *w);
 
 /* For people to read, in the object: that one parks, for the first time in its

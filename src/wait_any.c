@@ -91,7 +91,8 @@ static int wait_for(struct any *a, size_t *which, uint64_t deadline)
 {
 	int e;
 
-	handoff__wait_begin(&a->w, a->sites[0].object, deadline, false);
+	handoff__wait_begin(&a->w, a->self, a->sites[0].object, deadline,
+	    false);
 	while ((e = look(a, which)) == EBUSY) {
 		if (handoff__wait_spin(&a->w, 0))
 			continue;

@@ -192,6 +192,7 @@ static HANDOFF__SLOW int wake(struct handoff__word *w, uint32_t n)
 	place = place_of(w);
 	/* For those who park; who spins need not know. */
 	handoff__leave_stamp(&w->last);
+	handoff__leave_time(&w->head);
 	if (n == HANDOFF_ALL) {
 		wake_all(w);
 		return 0;

@@ -75,6 +75,21 @@ int handoff__realtime(void)
 	return fake.realtime;
 }
 
+unsigned handoff__quota(void)
+{
+	return fake.quota;
+}
+
+unsigned handoff__runnable(void)
+{
+	return fake.runnable;
+}
+
+uint64_t handoff__affinity(void)
+{
+	return fake.affinity;
+}
+
 const char *handoff__setting(const char *name)
 {
 	fake.settings++;
@@ -114,6 +129,30 @@ int handoff__park(const struct handoff__place *place, uint32_t expected,
 	if (fake.park == FAKE_LATE)
 		pass(fake.late);
 	return ETIMEDOUT;
+}
+
+/* ---- This thread ------------------------------------------------------- */
+
+static struct handoff__self self;
+
+_Thread_local struct handoff__self *handoff__self_pointer = &self;
+
+int handoff__self_begin(void)
+{
+	return 0;
+}
+
+void handoff__self_leaves(struct handoff__self *thread, struct handoff__at *at)
+{
+	(void)thread;
+	memset(at, 0, sizeof *at);
+}
+
+void handoff__self_returns(struct handoff__self *thread,
+    const struct handoff__at *at)
+{
+	(void)thread;
+	(void)at;
 }
 
 /* Nobody waits for several things here: it is as at the first place. */

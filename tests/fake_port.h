@@ -32,6 +32,9 @@ struct fake {
 	unsigned cpu;
 	unsigned cpus;
 	int realtime;
+	unsigned quota;
+	unsigned runnable;
+	uint64_t affinity;
 	const char *setting;
 
 	unsigned clocks; /* how often each was called */

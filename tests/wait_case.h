@@ -28,7 +28,7 @@
 #define SECOND 1000000000u
 #define HOUR (3600u * (uint64_t)SECOND)
 
-#define SPIN_DEFAULT (100u * US)
+#define SPIN_DEFAULT (50u * US) /* the price of a park, as it is guessed */
 #define FIXED_DEFAULT (500u * US)
 
 /* ---- A case in a child ------------------------------------------------------- */
@@ -71,15 +71,17 @@ static const struct handoff__place place = { .segment = 11,
 
 static inline struct handoff__head head(unsigned policy, uint32_t limit)
 {
-	return (struct handoff__head){ .attr = policy, .limit = limit };
+	return (
+	    struct handoff__head){ .attr = policy, .id = 13, .limit = limit };
 }
 
 static inline void begin(struct handoff__wait *w, unsigned policy,
     uint32_t limit, uint64_t deadline, bool owned)
 {
-	struct handoff__head h = head(policy, limit);
+	static struct handoff__head h;
 
-	handoff__wait_begin(w, &h, deadline, owned);
+	h = head(policy, limit);
+	handoff__wait_begin(w, handoff__self_pointer, &h, deadline, owned);
 }
 
 /* Spins to the end of it: how long that took, in ns. */
