@@ -27,6 +27,7 @@ extern const char *bench_path; /* argv[0] of the program */
 int pingpong_main(int argc, char **argv);
 int costs_main(int argc, char **argv);
 int fairness_main(int argc, char **argv);
+int grid_main(int argc, char **argv);
 int ladder_main(int argc, char **argv);
 int idle_main(int argc, char **argv);
 int report_main(int argc, char **argv);
@@ -45,6 +46,15 @@ static inline uint64_t bench_now(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The CPU time that this process has used. */
+static inline uint64_t bench_cpu_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 

@@ -22,6 +22,7 @@ static const struct {
 	{ "pingpong", pingpong_main, "round trips between two processes" },
 	{ "costs", costs_main, "single operations, alone and contended" },
 	{ "fairness", fairness_main, "two processes contend for a lock" },
+	{ "grid", grid_main, "regret: ours against each fixed policy" },
 	{ "ladder", ladder_main, "all costs in one list, the least first" },
 	{ "idle", idle_main, "what a process that waits costs" },
 	{ "report", report_main, "all of them, as a page of HTML" },

@@ -76,6 +76,43 @@ bool options_trials(unsigned *trials, const char *text)
 	return true;
 }
 
+bool options_add_place(enum place places[PLACES], size_t *count,
+    const char *word)
+{
+	bool all = strcmp(word, "all") == 0, found = false;
+	int place;
+	size_t i;
+
+	for (place = 0; place < PLACES; place++) {
+		if (!all && strcmp(word, place_name((enum place)place)) != 0)
+			continue;
+		found = true;
+		for (i = 0; i < *count; i++)
+			if ((int)places[i] == place)
+				break;
+		if (i == *count)
+			places[(*count)++] = (enum place)place;
+	}
+	return found;
+}
+
+bool options_add_time(struct options_times *times, const char *word,
+    uint64_t max)
+{
+	uint64_t ns = 0;
+	size_t i;
+
+	if (strcmp(word, "0") != 0 && !options_number(&ns, max, word))
+		return false;
+	for (i = 0; i < times->count; i++)
+		if (times->ns[i] == ns)
+			return true;
+	if (times->count == OPTIONS_TIMES)
+		return false;
+	times->ns[times->count++] = ns;
+	return true;
+}
+
 int options_list(void *options, char *text, const char *wrong,
     bool (*add)(void *options, const char *word))
 {

@@ -16,6 +16,8 @@
 
 #define OPTIONS_VIAS 128
 #define OPTIONS_TIMES 16
+#define OPTIONS_MAX_WORK_NS 1000000000u
+#define OPTIONS_MAX_GAP_NS 10000000000u
 
 struct options_times { /* none of them twice */
 	uint64_t ns[OPTIONS_TIMES];
@@ -76,6 +78,12 @@ bool options_number(uint64_t *number, uint64_t max, const char *text);
 bool options_seconds(uint64_t *ns, const char *text);
 bool options_trials(unsigned *trials, const char *text);
 bool options_format(enum bench_format *format, const char *text);
+
+/* These add what a word of a list means; false if it means nothing. */
+bool options_add_place(enum place places[PLACES], size_t *count,
+    const char *word);
+bool options_add_time(struct options_times *times, const char *word,
+    uint64_t max);
 
 /* Hands each word of a comma list to `add`.  Returns 0, or BENCH_USAGE after
  * it has said that the first word refused is `wrong`. */

@@ -14,8 +14,6 @@
 #define GAP_TRIAL_NS 2000000000u    /* the same where there are gaps */
 #define GAP_ROUNDS 20u /* of a trial with gaps, as far as possible */
 #define MAX_ROUNDS 1000000000000u
-#define MAX_WORK_NS 1000000000u
-#define MAX_GAP_NS 10000000000u
 
 enum { OPTION_WORK = OPTION_OWN, OPTION_GAP, OPTION_PLOT };
 
@@ -52,52 +50,22 @@ static bool add_vias(void *options, const char *word)
 static bool add_place(void *options, const char *word)
 {
 	struct pingpong_options *o = options;
-	bool all = strcmp(word, "all") == 0, found = false;
-	int place;
-	size_t i;
 
-	for (place = 0; place < PLACES; place++) {
-		if (!all && strcmp(word, place_name((enum place)place)) != 0)
-			continue;
-		found = true;
-		for (i = 0; i < o->place_count; i++)
-			if ((int)o->places[i] == place)
-				break;
-		if (i == o->place_count)
-			o->places[o->place_count++] = (enum place)place;
-	}
-	return found;
-}
-
-static bool add_time(struct options_times *times, const char *word,
-    uint64_t max)
-{
-	uint64_t ns = 0;
-	size_t i;
-
-	if (strcmp(word, "0") != 0 && !options_number(&ns, max, word))
-		return false;
-	for (i = 0; i < times->count; i++)
-		if (times->ns[i] == ns)
-			return true;
-	if (times->count == OPTIONS_TIMES)
-		return false;
-	times->ns[times->count++] = ns;
-	return true;
+	return options_add_place(o->places, &o->place_count, word);
 }
 
 static bool add_work(void *options, const char *word)
 {
 	struct pingpong_options *o = options;
 
-	return add_time(&o->works, word, MAX_WORK_NS);
+	return options_add_time(&o->works, word, OPTIONS_MAX_WORK_NS);
 }
 
 static bool add_gap(void *options, const char *word)
 {
 	struct pingpong_options *o = options;
 
-	return add_time(&o->gaps, word, MAX_GAP_NS);
+	return options_add_time(&o->gaps, word, OPTIONS_MAX_GAP_NS);
 }
 
 static const struct option pingpong_longs[] = {

@@ -46,6 +46,15 @@ static struct usage used(struct usage before)
 	};
 }
 
+/* The gap, and what sleeping costs of the CPU. */
+static uint64_t sleep_gap(const struct job *job, struct report *r)
+{
+	uint64_t before = bench_cpu_now(), slept = work_sleep(job->gap_ns);
+
+	r->slept_cpu_ns += bench_cpu_now() - before;
+	return slept;
+}
+
 /* How many round trips to make next, after `done` of them took `ns`. */
 static uint64_t next_batch(uint64_t done, uint64_t ns)
 {
@@ -100,7 +109,7 @@ static int call_stamped(const struct via *via, struct via_side *side,
 
 	do {
 		if (job->gap_ns > 0)
-			r->slept_ns += work_sleep(job->gap_ns);
+			r->slept_ns += sleep_gap(job, r);
 		before = bench_now();
 		e = via->call(side, 1);
 		if (e != 0)
@@ -130,7 +139,7 @@ static int call_between(const struct via *via, struct via_side *side,
     const struct job *job, struct report *r)
 {
 	if (job->gap_ns > 0)
-		work_sleep(job->gap_ns);
+		sleep_gap(job, r);
 	r->rounds++;
 	return via->call(side, 1);
 }

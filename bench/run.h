@@ -59,6 +59,7 @@ struct report {
 	struct histogram wake; /* from giving the turn until the other has it */
 	uint64_t wake_ns;      /* all of these together */
 	uint64_t slept_ns;
+	uint64_t slept_cpu_ns; /* of sleeps between all of the rounds */
 };
 
 struct trial {

@@ -94,19 +94,19 @@ prints() {
 
 refuses nothing
 refuses --nothing
-for command in pingpong costs fairness ladder idle; do
+for command in pingpong costs fairness grid ladder idle; do
 	prints $command --help
 	refuses $command --nothing
 	refuses $command --format
 	refuses $command --format=nothing
 	refuses $command more
 done
-for command in pingpong costs ladder idle; do
+for command in pingpong costs grid ladder idle; do
 	refuses $command --trials=0
 	refuses $command --trials=1001
 	refuses $command --trials=1x
 done
-for command in pingpong fairness ladder idle; do
+for command in pingpong fairness grid ladder idle; do
 	refuses $command --time=0
 	refuses $command --time=3601
 	refuses $command --time=1x
@@ -124,6 +124,13 @@ refuses pingpong --work=-1
 refuses pingpong --gap=x
 refuses costs --contended=nothing
 refuses fairness --via=posix-sem
+refuses grid --via=posix-sem
+refuses grid --via=sem,nothing
+refuses grid --place=nothing
+refuses grid --work=-1
+refuses grid --gap=x
+refuses grid --peers=yes
+refuses grid --plot=
 prints --help
 prints --version
 
@@ -181,6 +188,34 @@ has_rows() {
 
 prints_json runs pingpong --rounds=64 --time=0.05 --trials=1 \
     --via=ours,floors,futex,posix-sem --place=cross,same,free && has_rows
+# The figures of the grid agree with each other.
+agrees() {
+	grep -Eq '"(best|skipped)":' "$dir/out" ||
+	    fail "neither a best policy nor a reason"
+	[ $python = yes ] || return 0
+	python3 - "$dir/out" <<-'END' >"$dir/err" 2>&1 || fail "figures differ"
+	import json, sys
+	grid = json.load(open(sys.argv[1]))
+	cells = [c for c in grid["cells"] if "skipped" not in c]
+	assert len(grid["cells"]) == 8
+	judged = [c for c in cells if c["best"]]
+	for c in judged:
+	    figures = [r for r in c["rows"] if "skipped" not in r]
+	    costs = [r["cost_ns"] for r in figures if r["via"][:5] == "futex"]
+	    assert c["best_cost_ns"] == min(costs)
+	    assert all(r["cost_ns"] >= 1 for r in figures)
+	    assert all(r["low_ns"] <= r["cost_ns"] <= r["high_ns"]
+	               for r in figures)
+	    ratio = c["cost_ns"] / c["best_cost_ns"]
+	    assert abs(c["regret"] / ratio - 1) < 0.2
+	if judged:
+	    assert grid["worst_regret"] == max(c["regret"] for c in judged)
+	    assert grid["worse"] == sum(c["worse"] for c in judged)
+	END
+}
+
+prints_json cells grid --time=0.005 --trials=2 --via=sem,word \
+    --place=same,free --work=0,10000 --gap=0 && agrees
 prints_json costs costs --trials=1
 prints_json fairness fairness --time=0.1
 prints_json ladder ladder --time=0.01 --trials=1
@@ -248,6 +283,7 @@ ends 3 pingpong --via=named-cond,posix-sem,line2 --place=free --trials=1000
 ends 5 pingpong --via=sem --place=busy2 --time=60
 ends 3 costs --trials=1000
 ends 3 fairness --time=60
+ends 3 grid --place=free --time=60
 ends 2 ladder --time=60
 ends 3 idle --time=60
 exit $bad
