@@ -16,13 +16,10 @@
 
 #include "bench.h"
 #include "children.h"
+#include "signals.h"
 
 #define SECOND 1000000000u
 #define GRACE_S 15u /* beyond what a child may take */
-
-/* These end the bench, which ends its children first. */
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-#define SIGNALS (sizeof(signals) / sizeof(signals[0]))
 
 static sigset_t usual;    /* the signals that wait, as the bench found it */
 static sigset_t sleeping; /* the same, but for those that it awaits */
@@ -38,68 +35,42 @@ static void on_signal(int number)
 	caught = number;
 }
 
-static void handle(int number, void (*handler)(int), sigset_t *awaited)
-{
-	struct sigaction action, old;
-
-	sigaction(number, NULL, &old);
-	if (old.sa_handler == SIG_IGN && number != SIGCHLD)
-		return; /* nohup */
-	memset(&action, 0, sizeof(action));
-	action.sa_handler = handler;
-	action.sa_flags = SA_NOCLDSTOP;
-	sigemptyset(&action.sa_mask);
-	sigaction(number, &action, NULL);
-	sigaddset(awaited, number);
-}
-
 /* They come while children_wait() sleeps, and at no other time. */
 void children_prepare(void)
 {
+	struct sigaction action;
 	sigset_t awaited;
-	size_t i;
 
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = on_child;
+	action.sa_flags = SA_NOCLDSTOP;
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGCHLD, &action, NULL);
 	sigemptyset(&awaited);
-	handle(SIGCHLD, on_child, &awaited);
-	for (i = 0; i < SIGNALS; i++)
-		handle(signals[i], on_signal, &awaited);
-	sigprocmask(SIG_BLOCK, &awaited, &usual);
-	sleeping = usual;
-	sigdelset(&sleeping, SIGCHLD);
-	for (i = 0; i < SIGNALS; i++)
-		sigdelset(&sleeping, signals[i]);
+	sigaddset(&awaited, SIGCHLD);
+	signals_take(on_signal, &awaited);
+	sigprocmask(SIG_UNBLOCK, &awaited, &usual);
+	sigprocmask(SIG_BLOCK, &awaited, &sleeping);
 }
 
-/* The signals do again what they did before. */
-static void restore(void (*handler)(int))
+/* The signals wait no longer than they did before. */
+static void leave(void (*action)(int))
 {
-	struct sigaction action;
-	size_t i;
-
-	for (i = 0; i < SIGNALS; i++) {
-		sigaction(signals[i], NULL, &action);
-		if (action.sa_handler == on_signal)
-			signal(signals[i], handler);
-	}
+	signals_leave(action);
 	signal(SIGCHLD, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &usual, NULL);
 }
 
 void children_finish(void)
 {
-	restore(SIG_DFL);
+	leave(SIG_DFL);
 }
 
-pid_t children_fork(uint64_t ns)
+/* In the child. */
+static void begin(pid_t bench, uint64_t ns)
 {
-	pid_t bench = getpid(), pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (pid != 0)
-		return pid;
 	/* They reach all processes of a terminal; the bench sees to it. */
-	restore(SIG_IGN);
+	leave(SIG_IGN);
 	signal(SIGALRM, SIG_DFL);
 	alarm((unsigned)(ns / SECOND) + GRACE_S);
 #ifdef __linux__
@@ -108,7 +79,23 @@ pid_t children_fork(uint64_t ns)
 #endif
 	if (getppid() != bench)
 		_exit(BENCH_FAILED);
-	return 0;
+}
+
+int children_start(struct child *child, uint64_t ns, int (*run)(void *arg),
+    void *arg)
+{
+	pid_t bench = getpid();
+
+	fflush(stdout);
+	child->pid = fork();
+	if (child->pid == 0) {
+		begin(bench, ns);
+		_exit(run(arg));
+	}
+	if (child->pid > 0)
+		return 0;
+	child->pid = 0;
+	return errno;
 }
 
 /* Looks whether it has ended, or with options 0 waits for that. */
@@ -142,24 +129,34 @@ void children_end(struct child *children, size_t count)
 static void quit(struct child *children, size_t count)
 {
 	children_end(children, count);
-	restore(SIG_DFL);
+	leave(SIG_DFL);
 	raise(caught);
 	_exit(BENCH_FAILED);
+}
+
+int children_look(struct child *children, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (ended(&children[i], WNOHANG))
+			return (int)i;
+	return CHILDREN_NONE;
 }
 
 int children_wait(struct child *children, size_t count, uint64_t deadline)
 {
 	struct timespec left = { .tv_sec = 0 };
 	uint64_t now;
-	size_t i;
+	int who;
 
 	for (;;) {
 		pselect(0, NULL, NULL, NULL, &left, &sleeping);
 		if (caught != 0)
 			quit(children, count);
-		for (i = 0; i < count; i++)
-			if (ended(&children[i], WNOHANG))
-				return (int)i;
+		who = children_look(children, count);
+		if (who != CHILDREN_NONE)
+			return who;
 		now = bench_now();
 		if (now >= deadline)
 			return CHILDREN_NONE;

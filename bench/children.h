@@ -24,13 +24,17 @@ struct child {
 void children_prepare(void);
 void children_finish(void);
 
-/* Forks.  The child ends when the bench does, and after `ns` and a few
- * seconds in any case.  Returns as fork() does. */
-pid_t children_fork(uint64_t ns);
+/* Forks a child that ends with what run() returns, when the bench does, and
+ * after `ns` and a few seconds in any case.  Returns 0 or an errno value. */
+int children_start(struct child *child, uint64_t ns, int (*run)(void *arg),
+    void *arg);
 
 /* Waits until one of the children ends and returns its index, or
  * CHILDREN_NONE when it is `deadline` on the clock of bench_now(). */
 int children_wait(struct child *children, size_t count, uint64_t deadline);
+
+/* The same at once; signals go on waiting. */
+int children_look(struct child *children, size_t count);
 
 /* Kills those that are left and sees their ends. */
 void children_end(struct child *children, size_t count);

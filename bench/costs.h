@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The operations whose costs are measured, in two groups: the library's and
- * those of the system.
+ * The operations whose costs are measured, in groups: the library's, those of
+ * the system and Boost's.
  *
  *	struct cost  what one process does alone
  *	struct duel  what two do, one of which waits for the other
@@ -69,6 +69,9 @@ struct duel {
 
 struct costs_group {
 	const char *name;
+	/* Why this build does not have it; then there is nothing else.  NULL:
+	 * it does. */
+	const char *missing;
 	/* Makes all objects, which other processes find by `name` or inherit
 	 * by fork(), if there is no join(). */
 	int (*open)(void **objects, const char *name);
@@ -83,9 +86,9 @@ struct costs_group {
 	size_t duel_count;
 };
 
-extern const struct costs_group costs_ours, costs_peers;
+extern const struct costs_group costs_ours, costs_peers, costs_boost;
 
-#define COSTS_GROUPS 2
+#define COSTS_GROUPS 3
 extern const struct costs_group *const costs_groups[COSTS_GROUPS];
 
 /* ---- results ----------------------------------------------------------- */

@@ -19,7 +19,6 @@
  * passed.  A round in which it did otherwise does not count.
  */
 #define _GNU_SOURCE 1
-#include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -35,7 +34,6 @@
 #define JITTER_NS 1000u /* and up to that more */
 #define SETTLE_NS 100000u
 #define BLOCK_NS 2000000u /* where the system does not tell */
-#define PATIENCE_NS 5000000000u
 
 static int step(int (*function)(void *objects), void *objects)
 {
@@ -125,22 +123,18 @@ static char state(const struct costs_side *s)
 	return end && end[1] == ' ' ? end[2] : '?';
 }
 
-static int await_block(const struct costs_side *s)
+static void await_block(const struct costs_side *s)
 {
-	uint64_t end = bench_now() + PATIENCE_NS;
 	char c;
 
 	while ((c = state(s)) != 'S') {
 		if (c == '?') {
 			nap(BLOCK_NS);
-			return 0;
+			return;
 		}
-		if (bench_now() > end)
-			return ETIMEDOUT;
 		sched_yield();
 	}
 	pass_time(SETTLE_NS);
-	return 0;
 }
 
 static int give_once(struct costs_side *s, const struct duel *duel,
@@ -157,9 +151,8 @@ static int give_once(struct costs_side *s, const struct duel *duel,
 	if (spinning)
 		pass_time(SPIN_NS + s->round * 37u % JITTER_NS);
 	else
-		e = await_block(s);
-	if (e == 0)
-		e = step(duel->ready, objects);
+		await_block(s);
+	e = step(duel->ready, objects);
 	if (e != 0)
 		return e;
 	start = bench_now();

@@ -30,7 +30,8 @@ struct costs_list {
 
 /* ---- the two who play -------------------------------------------------- */
 
-#define COSTS_ALARM_S 20u /* for a round, at the most */
+/* For a round, where nothing else ends a process. */
+#define COSTS_ALARM_S 30u
 
 enum { COSTS_GIVER, COSTS_WAITER };
 

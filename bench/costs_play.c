@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The two processes that play matches, by turns.  Both go through the same
- * list, in memory that they inherit; they find the library's objects by name.
- * However it ends, no process and no name outlives it.
+ * list, in memory that they inherit; they find named objects by their names.
+ * However it ends, no process and no name outlives it, and it does end: when a
+ * round takes too long, or all of them.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -14,12 +15,18 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
 
+#include "children.h"
 #include "costs_duel.h"
+
+#define ROUND_NS 10000000000u /* at the most; and for opening */
+#define TRIAL_NS 1000000000u  /* of a match, in the mean at the most */
+#define GRACE_NS 60000000000u /* beyond that */
 
 enum { OPENED = 1, JOINED, UNLINKED };
 
@@ -46,7 +53,18 @@ static void unlink_all(const struct costs_side *s)
 	int i;
 
 	for (i = 0; i < COSTS_GROUPS; i++)
-		costs_groups[i]->unlink(s->names[i]);
+		if (!costs_groups[i]->missing)
+			costs_groups[i]->unlink(s->names[i]);
+}
+
+/* Whether this process is killed when the bench ends. */
+static void follow_bench(bool follow)
+{
+#ifdef __linux__
+	prctl(PR_SET_PDEATHSIG, follow ? SIGKILL : 0);
+#else
+	(void)follow;
+#endif
 }
 
 /* Until the names are gone nothing kills the giver if the bench has died: it
@@ -54,14 +72,17 @@ static void unlink_all(const struct costs_side *s)
 static int open_giver(struct costs_side *s)
 {
 	struct costs_room *room = s->room;
-	int e = open_all(s);
+	int e;
 
+	follow_bench(false);
+	e = open_all(s);
 	if (e == 0)
 		atomic_store(&room->opened, OPENED);
 	while (e == 0 && atomic_load(&room->opened) == OPENED &&
 	    getppid() == s->bench)
 		sched_yield();
 	unlink_all(s);
+	follow_bench(true);
 	if (e == 0 && atomic_load(&room->opened) == OPENED)
 		return ECANCELED;
 	if (e == 0)
@@ -103,9 +124,6 @@ static int play_all(struct costs_side *s)
 	e = s->part == COSTS_GIVER ? open_giver(s) : open_waiter(s);
 	if (e != 0)
 		return e;
-#ifdef __linux__
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
 	if (getppid() != s->bench)
 		return ECANCELED;
 	stat_open(s);
@@ -115,27 +133,14 @@ static int play_all(struct costs_side *s)
 	return e;
 }
 
-/* In the child.  Signals that end the bench reach all of a terminal; the bench
- * sees to it. */
-static void child(struct costs_side *s)
+/* In the child. */
+static int play(void *side)
 {
-	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
-	sigset_t none;
-	size_t i;
-	int e;
+	struct costs_side *s = side;
+	int e = play_all(s);
 
-	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		signal(ignored[i], SIG_IGN);
-	signal(SIGALRM, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	alarm(COSTS_ALARM_S);
-#ifdef __linux__
-	prctl(PR_SET_NAME, BENCH_TOOL); /* as ps and pgrep show it */
-#endif
-	e = play_all(s);
 	s->room->errors[s->part] = e;
-	_exit(e == 0 ? BENCH_OK : BENCH_FAILED);
+	return e == 0 ? BENCH_OK : BENCH_FAILED;
 }
 
 static void nap(long ns)
@@ -152,71 +157,53 @@ static const char *part_name(int part)
 	return part == COSTS_GIVER ? "the giver" : "the waiter";
 }
 
-static bool ended_well(const struct costs_room *room, int part, int status)
+/* What they are at, for messages. */
+static const char *playing(const struct costs_room *room)
 {
-	const char *playing = atomic_load(&room->playing);
+	const char *name = atomic_load(&room->playing);
 
-	if (WIFEXITED(status) && WEXITSTATUS(status) == BENCH_OK)
-		return true;
-	if (!playing)
-		playing = "opening";
-	if (WIFSIGNALED(status))
-		fprintf(stderr, BENCH_TOOL ": %s: %s was killed by signal %d\n",
-		    playing, part_name(part), WTERMSIG(status));
-	else
-		fprintf(stderr, BENCH_TOOL ": %s: %s: %s\n", playing,
-		    part_name(part), strerror(room->errors[part]));
+	return name ? name : "opening";
+}
+
+static bool took_too_long(const struct costs_room *room)
+{
+	fprintf(stderr, BENCH_TOOL ": %s: takes too long\n", playing(room));
 	return false;
 }
 
-/* Sees who has ended, of two; false, after a message, if one did not end
- * well. */
-static bool reap(const struct costs_room *room, pid_t pids[2], int flags)
+/* True, without a message, if that one ended as it should; so did
+ * CHILDREN_NONE. */
+static bool ended_well(const struct costs_room *room,
+    const struct child children[2], int who)
 {
-	int part, status;
-	pid_t pid = waitpid(-1, &status, flags);
+	const struct child *child = &children[who < 0 ? 0 : who];
+	char text[CHILDREN_TEXT_MAX];
+	const char *how;
 
-	if (pid < 0)
-		return errno == EINTR;
-	for (part = 0; part < 2; part++) {
-		if (pid == 0 || pids[part] != pid)
-			continue;
-		pids[part] = 0;
-		return ended_well(room, part, status);
-	}
-	return true;
-}
-
-static void finish(pid_t pids[2])
-{
-	int part;
-
-	for (part = 0; part < 2; part++) {
-		if (pids[part] == 0)
-			continue;
-		kill(pids[part], SIGKILL);
-		while (waitpid(pids[part], NULL, 0) < 0 && errno == EINTR)
-			;
-		pids[part] = 0;
-	}
+	if (who == CHILDREN_NONE ||
+	    (WIFEXITED(child->status) &&
+	        WEXITSTATUS(child->status) == BENCH_OK))
+		return true;
+	how = children_text(text, child);
+	if (WIFEXITED(child->status) && room->errors[who] != 0)
+		how = strerror(room->errors[who]);
+	fprintf(stderr, BENCH_TOOL ": %s: %s: %s\n", playing(room),
+	    part_name(who), how);
+	return false;
 }
 
 /* The giver last: it must know the waiter. */
-static bool start(struct costs_side *s, pid_t pids[2])
+static bool start(struct costs_side *s, struct child children[2], uint64_t ns)
 {
 	static const int order[] = { COSTS_WAITER, COSTS_GIVER };
-	int i;
+	int i, e;
 
 	for (i = 0; i < 2; i++) {
 		s->part = order[i];
-		pids[s->part] = fork();
-		if (pids[s->part] == 0)
-			child(s);
-		if (pids[s->part] < 0) {
-			pids[s->part] = 0;
-			return !costs_failed("cannot start a process", errno);
-		}
-		s->room->waiter = pids[COSTS_WAITER];
+		e = children_start(&children[s->part], ns, play, s);
+		if (costs_failed("cannot start a process", e))
+			return false;
+		s->room->waiter = children[COSTS_WAITER].pid;
 	}
 	return true;
 }
@@ -229,7 +216,7 @@ static bool open_inherited(struct costs_side *s)
 
 	for (i = 0; i < COSTS_GROUPS && e == 0; i++) {
 		g = costs_groups[i];
-		if (g->join)
+		if (g->join || g->missing)
 			continue;
 		e = g->open(&s->objects[i], s->names[i]);
 		g->unlink(s->names[i]);
@@ -248,36 +235,62 @@ static void close_inherited(struct costs_side *s)
 }
 
 /* Signals wait while there are names. */
-static bool start_opened(struct costs_side *s, pid_t pids[2])
+static bool start_opened(struct costs_side *s, struct child children[2],
+    uint64_t ns)
 {
-	sigset_t all, old;
-	bool ok;
+	uint64_t deadline = bench_now() + ROUND_NS;
+	bool ok = open_inherited(s) && start(s, children, ns);
 
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, &old);
-	ok = open_inherited(s) && start(s, pids);
 	while (ok && atomic_load(&s->room->opened) != UNLINKED) {
-		ok = reap(s->room, pids, WNOHANG);
+		ok = ended_well(s->room, children, children_look(children, 2));
+		if (ok && bench_now() > deadline)
+			ok = took_too_long(s->room);
 		nap(1000000);
 	}
 	if (!ok) {
-		finish(pids);
+		children_end(children, 2);
 		unlink_all(s);
 	}
-	sigprocmask(SIG_SETMASK, &old, NULL);
 	return ok;
+}
+
+/* Until both have ended. */
+static bool watch(const struct costs_room *room, struct child children[2],
+    uint64_t deadline)
+{
+	uint32_t round = 0, before;
+	uint64_t until;
+	int who;
+
+	while (children[0].pid != 0 || children[1].pid != 0) {
+		until = bench_now() + ROUND_NS;
+		who = children_wait(children, 2,
+		    until < deadline ? until : deadline);
+		if (!ended_well(room, children, who))
+			return false;
+		if (who != CHILDREN_NONE)
+			continue;
+		before = round;
+		round = atomic_load(&room->round);
+		if (round == before || bench_now() >= deadline)
+			return took_too_long(room);
+	}
+	return true;
 }
 
 static bool run(struct costs_side *s)
 {
-	pid_t pids[2] = { 0, 0 };
+	const struct costs_list *list = s->list;
+	struct child children[2] = { { .pid = 0 }, { .pid = 0 } };
+	uint64_t ns = list->trials * list->count * TRIAL_NS + GRACE_NS;
+	uint64_t deadline = bench_now() + ns;
 	bool ok;
 
-	signal(SIGCHLD, SIG_DFL); /* ignored, it would hide how one ended */
-	ok = start_opened(s, pids);
-	while (ok && (pids[0] != 0 || pids[1] != 0))
-		ok = reap(s->room, pids, 0);
-	finish(pids);
+	children_prepare();
+	ok = start_opened(s, children, ns) &&
+	    watch(s->room, children, deadline);
+	children_end(children, 2);
+	children_finish();
 	close_inherited(s);
 	return ok;
 }

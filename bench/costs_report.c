@@ -245,6 +245,10 @@ void costs_print_table(const struct costs_rows *rows, double cycles_per_ns)
 	for (i = 0; i < SECTIONS; i++)
 		print_section(rows, &sections[i], cycles_per_ns);
 	print_matrix(rows);
+	for (i = 0; i < COSTS_GROUPS; i++)
+		if (costs_groups[i]->missing)
+			printf("%s: skipped: %s\n", costs_groups[i]->name,
+			    costs_groups[i]->missing);
 	printf("ratio: p50 to that of the peer that does the same");
 	if (cycles_per_ns > 0)
 		printf("; cycles: p50, of the time stamp counter, %.3f GHz",
@@ -273,9 +277,9 @@ static void csv_row(const struct costs_row *row, const struct costs_row *base,
 	if (cycles_per_ns > 0)
 		printf("%.3f", row->p50 * cycles_per_ns);
 	if (base)
-		printf(",%s,%.4f\n", base->name, row->p50 / base->p50);
+		printf(",%s,%.4f,\n", base->name, row->p50 / base->p50);
 	else
-		printf(",,\n");
+		printf(",,,\n");
 }
 
 void costs_print_csv(const struct costs_rows *rows, double cycles_per_ns)
@@ -284,7 +288,7 @@ void costs_print_csv(const struct costs_rows *rows, double cycles_per_ns)
 	size_t i, k;
 
 	printf("via,group,what,contended,matrix,from_cpu,to_cpu,trials,samples,"
-	       "min_ns,p50_ns,p99_ns,p50_cycles,peer,ratio\n");
+	       "min_ns,p50_ns,p99_ns,p50_cycles,peer,ratio,skipped\n");
 	for (i = 0; i < SECTIONS; i++)
 		for (k = 0; k < rows->count; k++) {
 			row = &rows->rows[k];
@@ -295,6 +299,10 @@ void costs_print_csv(const struct costs_rows *rows, double cycles_per_ns)
 	for (k = 0; k < rows->count; k++)
 		if (rows->rows[k].matrix)
 			csv_row(&rows->rows[k], NULL, cycles_per_ns);
+	for (i = 0; i < COSTS_GROUPS; i++)
+		if (costs_groups[i]->missing)
+			printf("%s,peers,,,,,,,,,,,,,,\"%s\"\n",
+			    costs_groups[i]->name, costs_groups[i]->missing);
 }
 
 /* ---- json -------------------------------------------------------------- */
@@ -329,6 +337,15 @@ static void json_row(const struct costs_row *row, double cycles_per_ns)
 	printf("}");
 }
 
+static void json_missing(const struct costs_group *group)
+{
+	printf(",\n{\"via\":");
+	report_json_string(stdout, group->name);
+	printf(",\"skipped\":");
+	report_json_string(stdout, group->missing);
+	printf("}");
+}
+
 void costs_print_json(const struct costs_rows *rows, double cycles_per_ns)
 {
 	size_t i;
@@ -340,5 +357,8 @@ void costs_print_json(const struct costs_rows *rows, double cycles_per_ns)
 		printf(i == 0 ? "\n" : ",\n");
 		json_row(&rows->rows[i], cycles_per_ns);
 	}
+	for (i = 0; i < COSTS_GROUPS; i++)
+		if (costs_groups[i]->missing)
+			json_missing(costs_groups[i]);
 	printf("\n]}\n");
 }

@@ -7,7 +7,6 @@
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +21,6 @@
 
 static const struct idle_group *const groups[] = { &idle_ours, &idle_peers };
 #define GROUPS (sizeof(groups) / sizeof(groups[0]))
-
-struct idle_options {
-	uint64_t ns; /* of each wait */
-	unsigned trials;
-	enum bench_format format;
-};
 
 /* What waiting used in a second: of each trial, and the median. */
 struct figure {
@@ -102,21 +95,21 @@ static void note(struct idle *idle, size_t i, unsigned trial, uint64_t end)
 		    0;
 }
 
+/* In the child. */
+static int wait_in(void *row)
+{
+	int e = ((const struct row *)row)->via->wait();
+
+	return e > 0 && e < 256 ? e : 255;
+}
+
 static bool start(struct idle *idle, size_t i, uint64_t ns)
 {
-	struct child *child = &idle->children[i];
 	int e;
 
 	idle->starts[i] = bench_now();
-	child->pid = children_fork(ns);
-	if (child->pid == 0) {
-		e = idle->rows[i].via->wait();
-		_exit(e > 0 && e < 256 ? e : 255);
-	}
-	if (child->pid > 0)
-		return true;
-	child->pid = 0;
-	return failed(idle->rows[i].via->name, strerror(errno));
+	e = children_start(&idle->children[i], ns, wait_in, &idle->rows[i]);
+	return e == 0 || failed(idle->rows[i].via->name, strerror(e));
 }
 
 /* Nobody is meant to end in that time. */
@@ -188,7 +181,7 @@ static bool run(struct idle *idle, unsigned trial, uint64_t ns)
 
 /* ---- printing ---------------------------------------------------------- */
 
-static void print_table(const struct idle *idle, const struct idle_options *o)
+static void print_table(const struct idle *idle, const struct timed_options *o)
 {
 	const struct row *row = idle->rows;
 	size_t i;
@@ -204,7 +197,7 @@ static void print_table(const struct idle *idle, const struct idle_options *o)
 		    row->figures[SWITCHES].p50, row->via->what);
 }
 
-static void print_csv(const struct idle *idle, const struct idle_options *o)
+static void print_csv(const struct idle *idle, const struct timed_options *o)
 {
 	const struct row *row = idle->rows;
 	size_t i;
@@ -218,7 +211,7 @@ static void print_csv(const struct idle *idle, const struct idle_options *o)
 		    row->figures[WAKES].p50, row->figures[SWITCHES].p50);
 }
 
-static void print_json(const struct idle *idle, const struct idle_options *o)
+static void print_json(const struct idle *idle, const struct timed_options *o)
 {
 	const struct row *row = idle->rows;
 	size_t i;
@@ -239,7 +232,7 @@ static void print_json(const struct idle *idle, const struct idle_options *o)
 	printf("\n]}\n");
 }
 
-static int print(const struct idle *idle, const struct idle_options *o)
+static int print(const struct idle *idle, const struct timed_options *o)
 {
 	if (o->format == FORMAT_TABLE)
 		print_table(idle, o);
@@ -266,7 +259,7 @@ static void add_row(struct idle *idle, const struct idle_via *via,
 	idle->count++;
 }
 
-static int run_all(struct idle *idle, const struct idle_options *o)
+static int run_all(struct idle *idle, const struct timed_options *o)
 {
 	struct figure *figure;
 	unsigned trial;
@@ -289,7 +282,7 @@ static int run_all(struct idle *idle, const struct idle_options *o)
 	return print(idle, o);
 }
 
-static int with_memory(const struct idle_options *o)
+static int with_memory(const struct timed_options *o)
 {
 	struct idle idle = { .trials = o->trials };
 	size_t most = 1, i;
@@ -312,14 +305,6 @@ static int with_memory(const struct idle_options *o)
 	return status;
 }
 
-static const struct option longs[] = {
-	{ "time", required_argument, NULL, OPTION_TIME },
-	{ "trials", required_argument, NULL, OPTION_TRIALS },
-	{ "format", required_argument, NULL, OPTION_FORMAT },
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ NULL, 0, NULL, 0 },
-};
-
 static void help(void)
 {
 	printf("usage: " BENCH_TOOL " idle [option ...]\n"
@@ -331,37 +316,12 @@ static void help(void)
 	       "  --help\n");
 }
 
-static int take(void *options, int option, char *value)
-{
-	struct idle_options *o = options;
-
-	switch (option) {
-	case OPTION_TIME:
-		if (!options_seconds(&o->ns, value))
-			return options_wrong("not a time in seconds", value);
-		return 0;
-	case OPTION_TRIALS:
-		if (!options_trials(&o->trials, value))
-			return options_wrong("not a number of trials", value);
-		return 0;
-	default:
-		if (!options_format(&o->format, value))
-			return options_wrong("not a format", value);
-		return 0;
-	}
-}
-
 int idle_main(int argc, char **argv)
 {
-	static const struct options_command command = {
-		.longs = longs,
-		.help = help,
-		.take = take,
-	};
-	struct idle_options o = { .ns = DEFAULT_NS, .trials = 1 };
+	struct timed_options o = { .ns = DEFAULT_NS, .trials = 1 };
 	int status;
 
-	if (!options_parse(&command, &o, argc, argv, &status))
+	if (!options_timed(&o, help, argc, argv, &status))
 		return status;
 	return with_memory(&o);
 }

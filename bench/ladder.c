@@ -6,7 +6,6 @@
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +22,13 @@
 #define GRACE_NS 10000000000u
 #define WARM_UP 10u /* that part of a trial */
 
-struct ladder_options {
-	uint64_t ns; /* of a trial */
-	unsigned trials;
-	enum bench_format format;
+/* What a process of a trial has to do. */
+struct role {
+	const struct rung *rung;
+	struct stage *stage;
+	int part; /* 0 measures, 1 is its partner */
+	int cpu[2];
+	uint64_t ns;
 };
 
 static bool failed(const char *name, const char *what)
@@ -67,17 +69,18 @@ static int measure(const struct rung *rung, struct stage *stage, uint64_t ns)
 	return e != 0 ? e : take_samples(rung, stage, ns);
 }
 
-static void part_main_of(const struct rung *rung, struct stage *stage, int part,
-    int cpu, uint64_t ns)
+/* In the child. */
+static int play(void *arg)
 {
-	int e = place_pin(cpu);
+	const struct role *role = arg;
+	int e = place_pin(role->cpu[role->part]);
 
-	if (e == 0 && part == 0)
-		e = measure(rung, stage, ns);
+	if (e == 0 && role->part == 0)
+		e = measure(role->rung, role->stage, role->ns);
 	else if (e == 0)
-		rung->partner(stage);
-	stage->error = e;
-	_exit(e == 0 ? BENCH_OK : BENCH_FAILED);
+		role->rung->partner(role->stage);
+	role->stage->error = e;
+	return e == 0 ? BENCH_OK : BENCH_FAILED;
 }
 
 /* ---- a trial ----------------------------------------------------------- */
@@ -121,18 +124,17 @@ static bool look(struct result *r, const struct child *child,
 static bool run_on(struct result *r, struct stage *stage, uint64_t ns)
 {
 	const struct rung *rung = r->rung;
+	struct role role = { .rung = rung, .stage = stage, .ns = ns };
 	struct child children[2] = { { .pid = 0 }, { .pid = 0 } };
 	uint64_t most = ns + ns / WARM_UP + GRACE_NS;
-	int cpu[2], part = rung->partner ? 1 : 0, who;
+	int e, who;
 	bool ok = true;
 
-	find_cpus(rung, cpu);
-	for (; part >= 0 && ok; part--) {
-		children[part].pid = children_fork(most);
-		if (children[part].pid == 0)
-			part_main_of(rung, stage, part, cpu[part], ns);
-		if (children[part].pid < 0)
-			ok = failed(rung->name, strerror(errno));
+	find_cpus(rung, role.cpu);
+	role.part = rung->partner ? 1 : 0;
+	for (; role.part >= 0 && ok; role.part--) {
+		e = children_start(&children[role.part], most, play, &role);
+		ok = e == 0 || failed(rung->name, strerror(e));
 	}
 	if (ok) {
 		who = children_wait(children, 2, bench_now() + most);
@@ -203,7 +205,7 @@ static bool check(struct ladder *ladder)
 }
 
 static int climb(struct ladder *ladder, double *ns,
-    const struct ladder_options *o)
+    const struct timed_options *o)
 {
 	const struct rung *rung;
 	unsigned trial;
@@ -233,14 +235,6 @@ static int climb(struct ladder *ladder, double *ns,
 
 /* ---- options ----------------------------------------------------------- */
 
-static const struct option longs[] = {
-	{ "time", required_argument, NULL, OPTION_TIME },
-	{ "trials", required_argument, NULL, OPTION_TRIALS },
-	{ "format", required_argument, NULL, OPTION_FORMAT },
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ NULL, 0, NULL, 0 },
-};
-
 static void help(void)
 {
 	printf("usage: " BENCH_TOOL " ladder [option ...]\n"
@@ -252,39 +246,14 @@ static void help(void)
 	       "  --help\n");
 }
 
-static int take(void *options, int option, char *value)
-{
-	struct ladder_options *o = options;
-
-	switch (option) {
-	case OPTION_TIME:
-		if (!options_seconds(&o->ns, value))
-			return options_wrong("not a time in seconds", value);
-		return 0;
-	case OPTION_TRIALS:
-		if (!options_trials(&o->trials, value))
-			return options_wrong("not a number of trials", value);
-		return 0;
-	default:
-		if (!options_format(&o->format, value))
-			return options_wrong("not a format", value);
-		return 0;
-	}
-}
-
 int ladder_main(int argc, char **argv)
 {
-	static const struct options_command command = {
-		.longs = longs,
-		.help = help,
-		.take = take,
-	};
-	struct ladder_options o = { .ns = DEFAULT_TRIAL_NS, .trials = 5 };
+	struct timed_options o = { .ns = DEFAULT_TRIAL_NS, .trials = 5 };
 	struct ladder ladder = { .count = 0 };
 	double *ns;
 	int status;
 
-	if (!options_parse(&command, &o, argc, argv, &status))
+	if (!options_timed(&o, help, argc, argv, &status))
 		return status;
 	ladder.count = ladder_alone_count + ladder_pairs_count;
 	ladder.results = calloc(ladder.count, sizeof(*ladder.results));

@@ -160,6 +160,48 @@ bool options_parse(const struct options_command *command, void *options,
 	return true;
 }
 
+/* ---- a time, trials and a format --------------------------------------- */
+
+static const struct option timed_longs[] = {
+	{ "time", required_argument, NULL, OPTION_TIME },
+	{ "trials", required_argument, NULL, OPTION_TRIALS },
+	{ "format", required_argument, NULL, OPTION_FORMAT },
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int timed_option(void *options, int c, char *value)
+{
+	struct timed_options *o = options;
+
+	switch (c) {
+	case OPTION_TIME:
+		if (!options_seconds(&o->ns, value))
+			return options_wrong("not a time in seconds", value);
+		return 0;
+	case OPTION_TRIALS:
+		if (!options_trials(&o->trials, value))
+			return options_wrong("not a number of trials", value);
+		return 0;
+	default:
+		if (!options_format(&o->format, value))
+			return options_wrong("not a format", value);
+		return 0;
+	}
+}
+
+bool options_timed(struct timed_options *o, void (*help)(void), int argc,
+    char **argv, int *status)
+{
+	const struct options_command command = {
+		.longs = timed_longs,
+		.help = help,
+		.take = timed_option,
+	};
+
+	return options_parse(&command, o, argc, argv, status);
+}
+
 /* ---- fairness ---------------------------------------------------------- */
 
 static const struct option fairness_longs[] = {

@@ -44,6 +44,12 @@ struct fairness_options {
 	enum bench_format format;
 };
 
+struct timed_options {
+	uint64_t ns; /* of each */
+	unsigned trials;
+	enum bench_format format;
+};
+
 /* ---- for commands that have their options in a file of their own ------- */
 
 /* What a command's table of options has at the most in common with others;
@@ -101,5 +107,8 @@ bool options_pingpong(struct pingpong_options *o, int argc, char **argv,
 uint64_t options_trial_ns(const struct pingpong_options *o, uint64_t gap_ns);
 bool options_fairness(struct fairness_options *o, int argc, char **argv,
     int *status);
+/* Of commands that take no more than a time, trials and a format. */
+bool options_timed(struct timed_options *o, void (*help)(void), int argc,
+    char **argv, int *status);
 
 #endif

@@ -21,6 +21,8 @@
 #include <sys/prctl.h>
 #endif
 
+#include <handoff.h>
+
 #include "run.h"
 #include "work.h"
 
@@ -36,13 +38,18 @@ static uint64_t ns_of(struct timeval t)
 /* What the process has used up since it was `before`. */
 static struct usage used(struct usage before)
 {
+	struct handoff_thread_statistics waits = { .size = sizeof(waits) };
 	struct rusage r;
 
 	getrusage(RUSAGE_SELF, &r);
+	handoff_thread_statistics(&waits);
 	return (struct usage){
-		ns_of(r.ru_utime) + ns_of(r.ru_stime) - before.cpu_ns,
-		(uint64_t)r.ru_nvcsw - before.blocked,
-		(uint64_t)r.ru_nivcsw - before.preempted,
+		.cpu_ns = ns_of(r.ru_utime) + ns_of(r.ru_stime) - before.cpu_ns,
+		.blocked = (uint64_t)r.ru_nvcsw - before.blocked,
+		.preempted = (uint64_t)r.ru_nivcsw - before.preempted,
+		.spins = waits.spins - before.spins,
+		.yields = waits.yields - before.yields,
+		.parks = waits.parks - before.parks,
 	};
 }
 
@@ -185,7 +192,7 @@ static int call_stretches(const struct via *via, struct via_side *side,
 		e = end_stretch(via, side, job, r);
 	memset(r, 0, sizeof(*r));
 	wall = bench_now();
-	before = used((struct usage){ 0, 0, 0 });
+	before = used((struct usage){ .cpu_ns = 0 });
 	if (e == 0)
 		e = call_measured(via, side, job, r);
 	r->usage = used(before);
@@ -210,7 +217,7 @@ static int serve(const struct via *via, struct via_side *side,
     const struct job *job, struct report *r)
 {
 	const uint32_t stretches = job->gap_ns > 0 ? 2 : 3;
-	struct usage before = { 0, 0, 0 };
+	struct usage before = { .cpu_ns = 0 };
 	int e = 0;
 
 	for (; side->stretch < stretches && e == 0; side->stretch++) {

@@ -32,6 +32,7 @@ struct row {
 	double *means;
 	double *cpus;
 	uint64_t bare_rounds, rounds, blocked, preempted, wake_ns, slept_ns;
+	uint64_t spins, yields, parks;
 	bool cut;
 	struct histogram merged;
 	struct histogram *wake; /* where there is a gap */
@@ -71,6 +72,9 @@ static void row_add(struct row *row, const struct report reports[2])
 	row->rounds += r->rounds;
 	row->blocked += u[0]->blocked + u[1]->blocked;
 	row->preempted += u[0]->preempted + u[1]->preempted;
+	row->spins += u[0]->spins + u[1]->spins;
+	row->yields += u[0]->yields + u[1]->yields;
+	row->parks += u[0]->parks + u[1]->parks;
 	row->p50s[i] = (double)histogram_quantile(&r->stamped, 0.5);
 	row->cpus[i] = (double)(u[0]->cpu_ns + u[1]->cpu_ns) /
 	    (double)r->wall_ns;
@@ -217,6 +221,9 @@ static void sum_up_figures(struct figures *f, struct row *row)
 	f->cpu_seconds = bench_median(row->cpus, n);
 	f->blocked = (double)row->blocked / (double)row->rounds;
 	f->preempted = (double)row->preempted / (double)row->rounds;
+	f->spins = (double)row->spins / (double)row->rounds;
+	f->yields = (double)row->yields / (double)row->rounds;
+	f->parks = (double)row->parks / (double)row->rounds;
 	set_quantiles(&f->rtt, &row->merged, row->p50s, n);
 	if (f->gap_ns == 0) {
 		set_spread(f, row->p50s, f->rtt.p50);

@@ -33,12 +33,13 @@ struct figures {
 	struct quantiles rtt;
 	struct quantiles wake; /* with a gap, as the next two */
 	double wake_mean;
-	double slept;               /* the gap as it was */
-	uint64_t p50_low, p50_high; /* of the trials; with a gap, of wake */
-	bool wide;                  /* these differ more than they should */
-	double mean;                /* of round trips */
-	double cpu_seconds;         /* per second, of both processes */
-	double blocked, preempted;  /* times a round trip, both processes */
+	double slept;                /* the gap as it was */
+	uint64_t p50_low, p50_high;  /* of the trials; with a gap, of wake */
+	bool wide;                   /* these differ more than they should */
+	double mean;                 /* of round trips */
+	double cpu_seconds;          /* per second, of both processes */
+	double blocked, preempted;   /* times a round trip, both processes */
+	double spins, yields, parks; /* the same, of the library's waits */
 	double ratio; /* of figures_cost(), to the place's floor; 0: unknown */
 	double peer_ratio; /* of the same, to the fastest peer's; 0: none */
 	const char *peer;  /* which that is */

@@ -134,28 +134,63 @@ static void table_row(const struct figures *f)
 	table_last(f);
 }
 
+static bool is_ours(const struct figures *f)
+{
+	return f->via->group == VIA_OURS && !f->skipped;
+}
+
+/* What the library's waits did, under the rows of a block. */
+static void table_waits(const struct figures *f, size_t count)
+{
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (!is_ours(&f[i]))
+			continue;
+		if (!any)
+			printf("\nwaits, each round trip%9s%10s%10s\n", "spins",
+			    "yields", "parks");
+		any = true;
+		printf("%-20s%11.2f%10.2f%10.2f\n", f[i].via->name, f[i].spins,
+		    f[i].yields, f[i].parks);
+	}
+}
+
 static bool same_block(const struct figures *a, const struct figures *b)
 {
 	return a->place == b->place && a->work_ns == b->work_ns &&
 	    a->gap_ns == b->gap_ns;
 }
 
+/* Returns how many rows there are in the first block. */
+static size_t block_rows(const struct figures *f, size_t count)
+{
+	size_t i;
+
+	for (i = 1; i < count && same_block(f, &f[i]); i++)
+		;
+	return i;
+}
+
 static void table(const struct figures *f, size_t count)
 {
 	bool cut = false, wide = false;
-	size_t i;
+	size_t i, k, end;
 
 	table_head();
-	for (i = 0; i < count; i++) {
-		if (i == 0 || !same_block(&f[i], &f[i - 1])) {
-			if (i > 0)
-				printf("\n");
-			table_block(&f[i]);
+	for (i = 0; i < count; i = end) {
+		if (i > 0)
+			printf("\n");
+		table_block(&f[i]);
+		end = i + block_rows(&f[i], count - i);
+		for (k = i; k < end; k++) {
+			if (!f[k].no_place)
+				table_row(&f[k]);
+			cut = cut || f[k].cut;
+			wide = wide || f[k].wide;
 		}
-		if (!f[i].no_place)
-			table_row(&f[i]);
-		cut = cut || f[i].cut;
-		wide = wide || f[i].wide;
+		table_waits(&f[i], end - i);
 	}
 	if (wide)
 		printf("\nspread: the p50 of the trials are further apart than "
@@ -168,7 +203,7 @@ static void table(const struct figures *f, size_t count)
 
 /* ---- csv --------------------------------------------------------------- */
 
-#define CSV_FIGURES 30 /* columns from "trials" to the last before "skipped" */
+#define CSV_FIGURES 33 /* columns from "trials" to the last before "skipped" */
 
 static void csv_quantiles(const struct quantiles *q)
 {
@@ -194,6 +229,10 @@ static void csv_row(const struct figures *f)
 		printf("%.4f", f->peer_ratio);
 	printf(",%.1f,%d,%.4f,%.4f,", figures_excess(f), f->wide, f->blocked,
 	    f->preempted);
+	if (is_ours(f))
+		printf("%.4f,%.4f,%.4f,", f->spins, f->yields, f->parks);
+	else
+		printf(",,,");
 	if (f->gap_ns == 0) {
 		printf(",,,,,,,,");
 		return;
@@ -207,13 +246,13 @@ static void csv(const struct figures *f, size_t count)
 	size_t i;
 	int n;
 
-	printf(
-	    "via,group,place,work_ns,gap_ns,trials,round_trips,"
-	    "bare_round_trips,cut,min_ns,p50_ns,p90_ns,p99_ns,p999_ns,"
-	    "max_ns,mean_ns,p50_low_ns,p50_high_ns,cpu,switches_per_s,"
-	    "ratio,peer,peer_ratio,excess_ns,wide,blocked,preempted,wake_min_ns,"
-	    "wake_p50_ns,wake_p90_ns,wake_p99_ns,wake_p999_ns,"
-	    "wake_max_ns,wake_mean_ns,slept_ns,skipped\n");
+	printf("via,group,place,work_ns,gap_ns,trials,round_trips,"
+	       "bare_round_trips,cut,min_ns,p50_ns,p90_ns,p99_ns,p999_ns,"
+	       "max_ns,mean_ns,p50_low_ns,p50_high_ns,cpu,switches_per_s,"
+	       "ratio,peer,peer_ratio,excess_ns,wide,blocked,preempted,"
+	       "spins_per_round,yields_per_round,parks_per_round,wake_min_ns,"
+	       "wake_p50_ns,wake_p90_ns,wake_p99_ns,wake_p999_ns,"
+	       "wake_max_ns,wake_mean_ns,slept_ns,skipped\n");
 	for (i = 0; i < count; i++, f++) {
 		printf("%s,%s,%s,%llu,%llu,", f->via->name,
 		    via_group_name(f->via->group), place_name(f->place),
@@ -263,6 +302,10 @@ static void json_figures(const struct figures *f)
 	    (unsigned long long)f->p50_low, (unsigned long long)f->p50_high,
 	    f->wide ? "true" : "false", f->cpu_seconds, switches(f), f->blocked,
 	    f->preempted, place_floor(f->place));
+	if (is_ours(f))
+		printf(",\"spins_per_round\":%.4f,\"yields_per_round\":%.4f"
+		       ",\"parks_per_round\":%.4f",
+		    f->spins, f->yields, f->parks);
 	if (f->ratio > 0)
 		printf(",\"ratio\":%.4f", f->ratio);
 	else

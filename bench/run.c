@@ -17,6 +17,7 @@
 
 #include "busy.h"
 #include "run.h"
+#include "signals.h"
 
 #define SECOND 1000000000u
 #define GRACE_NS (10u * (uint64_t)SECOND) /* beyond what a trial may take */
@@ -39,9 +40,6 @@ struct watch {
 	struct busy busy;
 };
 
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-#define SIGNALS (sizeof(signals) / sizeof(signals[0]))
-
 static volatile sig_atomic_t caught;
 static int wakeup[2] = { -1, -1 }; /* a pipe: a byte for each signal */
 
@@ -57,7 +55,7 @@ static void on_signal(int number)
 
 void run_prepare(void)
 {
-	struct sigaction action, old;
+	sigset_t taken;
 	size_t i;
 
 	if (pipe(wakeup) != 0)
@@ -66,25 +64,14 @@ void run_prepare(void)
 		fcntl(wakeup[i], F_SETFD, FD_CLOEXEC);
 		fcntl(wakeup[i], F_SETFL, O_NONBLOCK);
 	}
-	memset(&action, 0, sizeof(action));
-	action.sa_handler = on_signal;
-	sigemptyset(&action.sa_mask);
 	signal(SIGCHLD, SIG_DFL); /* ignored, it would hide how a part ended */
-	for (i = 0; i < SIGNALS; i++) {
-		sigaction(signals[i], NULL, &old);
-		/* nohup */
-		if (signals[i] == SIGHUP && old.sa_handler == SIG_IGN)
-			continue;
-		sigaction(signals[i], &action, NULL);
-	}
+	sigemptyset(&taken);
+	signals_take(on_signal, &taken);
 }
 
 void run_finish(void)
 {
-	size_t i;
-
-	for (i = 0; i < SIGNALS; i++)
-		signal(signals[i], SIG_DFL);
+	signals_leave(SIG_DFL);
 	if (wakeup[0] >= 0) {
 		close(wakeup[0]);
 		close(wakeup[1]);

@@ -43,6 +43,9 @@ struct usage {
 	uint64_t cpu_ns;
 	uint64_t blocked;   /* times it let go of its CPU to wait */
 	uint64_t preempted; /* times it lost it, or yielded */
+	uint64_t spins;     /* by the library's waits, as the next two */
+	uint64_t yields;
+	uint64_t parks;
 };
 
 /* What a part reports; the second part only error and usage. */
