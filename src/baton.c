@@ -192,6 +192,9 @@ static bool mark(struct handoff__site *x)
 		HANDOFF__POINT();
 	} while (!atomic_compare_exchange_weak(&b->state, &v, v | bit));
 	HANDOFF__POINT();
+	/* Who passes to one that does not park leaves none; so it is told where
+	 * we are, and may wait for us next. */
+	handoff__replace_stamp(&b->last, b->head.id, x->self);
 	return true;
 }
 

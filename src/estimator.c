@@ -55,7 +55,7 @@
 #define PROBE 64u     /* one in so many */
 
 #define YIELD_LONG (50u * US)
-#define YIELD_OFF (100u * (uint64_t)MS)
+#define YIELD_OFF (500u * (uint64_t)MS)
 #define YIELD_OFF_MOST (60000u * (uint64_t)MS)
 #define YIELDS_CLEAN 1000u /* short ones, after which a long one is chance */
 #define YIELDS_FORGIVEN 100000u

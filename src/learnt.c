@@ -12,6 +12,7 @@
 
 #define FACTS_NS 10000000u /* how long what is known of the machine holds */
 #define PAIR 2u            /* this thread and its partner */
+#define CLEAR 16u          /* looks that find no stranger, after one that did */
 
 struct handoff__history *handoff__learnt_of(struct handoff__learnt *learnt,
     uint64_t id)
@@ -57,5 +58,10 @@ void handoff__learn_strangers(struct handoff__learnt *learnt, uint64_t now)
 	    now - learnt->strangers_asked < FACTS_NS)
 		return;
 	learnt->strangers_asked = now;
-	learnt->machine.strangers = handoff__runnable() > PAIR;
+	/* While the partner sleeps, a stranger in its place is not seen. */
+	if (handoff__runnable() > PAIR)
+		learnt->clear = CLEAR;
+	else if (learnt->clear > 0)
+		learnt->clear--;
+	learnt->machine.strangers = learnt->clear > 0;
 }

@@ -46,9 +46,9 @@ static unsigned partner(struct handoff__site *x)
 	    atomic_load_explicit(x->last, memory_order_relaxed));
 }
 
-bool handoff__may_ask(struct handoff__self *self)
+static bool may_ask_at(struct handoff__self *self, uint64_t now)
 {
-	uint32_t ms = (uint32_t)(handoff__clock() / 1000000u);
+	uint32_t ms = (uint32_t)(now / 1000000u);
 
 	if (ms == self->asked)
 		return false;
@@ -56,12 +56,18 @@ bool handoff__may_ask(struct handoff__self *self)
 	return true;
 }
 
+bool handoff__may_ask(struct handoff__self *self)
+{
+	return may_ask_at(self, handoff__clock());
+}
+
 /* Steps 3 to 6. */
 static int park(struct handoff__site *x)
 {
 	int e;
 
-	if (x->dead && !x->w.parked && handoff__may_ask(x->self) &&
+	if (x->dead && !x->w.parked &&
+	    may_ask_at(x->self, handoff__wait_clock(&x->w)) &&
 	    (e = x->dead(x)) != EBUSY)
 		return e;
 	if (!x->mark(x))

@@ -170,8 +170,8 @@ static bool spin(struct handoff__wait *w, unsigned partner)
 	}
 	if (asks(w, partner))
 		ask_clock(w, partner);
-	w->looks++;
 	if (w->phase == HANDOFF__SPINNING) {
+		w->looks++;
 		handoff__pause();
 		return true;
 	}
@@ -221,10 +221,9 @@ static bool idle(struct handoff__wait *w)
 	}
 	handoff__self_leaves(self, &at);
 	if (self->idle)
-		self->idle(w->looks, w->now - w->start, self->idle_ctx);
+		self->idle(w->idles++, w->now - w->start, self->idle_ctx);
 	else
 		w->phase = HANDOFF__PARKING;
-	w->looks++;
 	handoff__self_returns(self, &at);
 	return true;
 }
@@ -303,7 +302,8 @@ static uint64_t slice_end(struct handoff__wait *w, uint64_t now)
 
 bool handoff__wait_late(struct handoff__wait *w)
 {
-	w->late |= handoff__clock() >= w->deadline;
+	if (w->deadline != HANDOFF_NEVER)
+		w->late |= handoff__clock() >= w->deadline;
 	return w->late;
 }
 
@@ -327,7 +327,7 @@ static void time_wake(struct handoff__wait *w, uint32_t before)
 enum handoff__woken handoff__wait_park_any(struct handoff__wait *w,
     const struct handoff__place *places, const uint32_t *expected, unsigned n)
 {
-	uint64_t now = handoff__clock();
+	uint64_t now = handoff__wait_clock(w);
 	uint64_t until;
 	uint32_t woken;
 	int e;

@@ -39,7 +39,8 @@ struct handoff__wait {
 	uint64_t since;   /* when it first parked */
 	uint64_t look_at; /* the end of a slice, not parked */
 	uint32_t limit;   /* ns of spinning or yielding; 0: no limit given */
-	uint32_t looks;
+	uint32_t looks;   /* that found nothing, and a pause after each */
+	uint32_t idles;
 	uint32_t yields;
 	uint32_t yields_left; /* adaptive */
 	uint32_t parks;
@@ -83,6 +84,12 @@ void handoff__wait_learn(struct handoff__self *self, bool at_once);
 
 /* Whether it has spun for half of its time. */
 bool handoff__wait_long(const struct handoff__wait *w);
+
+/* About now: who has not parked yet has just asked. */
+static inline uint64_t handoff__wait_clock(const struct handoff__wait *w)
+{
+	return w->start != 0 && !w->parked ? w->now : handoff__clock();
+}
 
 /* Whether the deadline has passed. */
 bool handoff__wait_late(struct handoff__wait *w);

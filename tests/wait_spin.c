@@ -181,7 +181,10 @@ static void adaptive_yield_cases(void)
 	yields_in(8);
 	CHECK(yields_in(1000) == 0);
 	fake.runnable = 1;
-	fake.now += 11 * MS;
+	for (int i = 0; i < 20; i++) {
+		fake.now += 11 * MS;
+		yields_in(1);
+	}
 	CHECK(yields_in(1000) == 1000);
 	/* One that nobody told us of: a few yields, then none for a while. */
 	fake.runnable = 0;
