@@ -282,8 +282,7 @@ void handoff__woken_after(struct handoff__machine *m, uint64_t ns)
 
 	if (m->wake_ns == 0)
 		m->wake_ns = PRICE_UNKNOWN / 2;
-	m->wake_ns += took / 8;
-	m->wake_ns -= m->wake_ns / 8;
+	m->wake_ns = m->wake_ns - m->wake_ns / 8 + took / 8;
 	if (m->wake_ns == 0)
 		m->wake_ns = 1;
 }

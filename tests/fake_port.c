@@ -122,6 +122,9 @@ int handoff__park(const struct handoff__place *place, uint32_t expected,
 		return 0;
 	if (fake.park == FAKE_EARLY && fake.now + fake.early < until) {
 		pass(fake.early);
+		if (fake.woken)
+			atomic_store(fake.woken, (uint32_t)fake.now);
+		pass(fake.wake_ns);
 		return 0;
 	}
 	if (until > fake.now)

@@ -49,6 +49,8 @@ struct fake {
 	enum fake_park park;
 	uint64_t early;
 	uint64_t late;
+	_Atomic uint32_t *woken; /* who wakes leaves the time there, if it is */
+	uint64_t wake_ns;        /* and that is what the wake takes */
 	unsigned parks;
 	bool forever; /* a park has been given no time */
 	struct {

@@ -227,6 +227,50 @@ static void wakes_slices_and_deadlines_are_told_apart(void **state)
 	in_child(reason_cases);
 }
 
+/* `n` waits that end with a wake, 1 ms after they began to park. */
+static void woken_after(unsigned n, uint64_t wake_ns, bool told)
+{
+	fake.park = FAKE_EARLY;
+	fake.early = MS;
+	fake.wake_ns = wake_ns;
+	for (unsigned i = 0; i < n; i++) {
+		struct handoff__wait w;
+
+		begin(&w, HANDOFF_WAIT_ADAPTIVE, 0, HANDOFF_NEVER, false);
+		fake.woken = told ?
+		    (_Atomic uint32_t *)(uintptr_t)&w.head->woken :
+		    NULL;
+		spin(&w, 2);
+		CHECK(handoff__wait_park(&w, &place, 7) == HANDOFF__WOKEN);
+		handoff__wait_end(&w);
+	}
+}
+
+static void wake_time_cases(void)
+{
+	const struct handoff__machine *m =
+	    &handoff__self_pointer->learnt.machine;
+	uint32_t before;
+
+	woken_after(100, 10 * US, true);
+	CHECK(m->wake_ns > 9 * US && m->wake_ns < 11 * US);
+	woken_after(100, 80 * US, true);
+	CHECK(m->wake_ns > 75 * US && m->wake_ns < 85 * US);
+	/* One that came much later had other reasons. */
+	before = m->wake_ns;
+	woken_after(10, 50 * MS, true);
+	CHECK(m->wake_ns == before);
+	/* Nobody left a time. */
+	woken_after(10, 1 * US, false);
+	CHECK(m->wake_ns == before);
+}
+
+static void what_a_wake_takes_is_learnt(void **state)
+{
+	(void)state;
+	in_child(wake_time_cases);
+}
+
 static void jump_cases(void)
 {
 	struct handoff__wait w;
@@ -318,6 +362,7 @@ int main(void)
 		cmocka_unit_test(
 		    more_than_four_parkers_lengthen_the_slices_up_to_2_s),
 		cmocka_unit_test(wakes_slices_and_deadlines_are_told_apart),
+		cmocka_unit_test(what_a_wake_takes_is_learnt),
 		cmocka_unit_test(a_clock_that_jumps_an_hour_does_no_harm),
 #ifdef HANDOFF__TEST
 		cmocka_unit_test(
