@@ -30,6 +30,7 @@ int fairness_main(int argc, char **argv);
 int grid_main(int argc, char **argv);
 int ladder_main(int argc, char **argv);
 int idle_main(int argc, char **argv);
+int lab_main(int argc, char **argv);
 int report_main(int argc, char **argv);
 
 /* One of the two processes of a trial: 0 calls, 1 is its partner. */

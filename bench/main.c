@@ -25,6 +25,7 @@ static const struct {
 	{ "grid", grid_main, "regret: ours against each fixed policy" },
 	{ "ladder", ladder_main, "all costs in one list, the least first" },
 	{ "idle", idle_main, "what a process that waits costs" },
+	{ "lab", lab_main, "guesses of how long to spin, on given waits" },
 	{ "report", report_main, "all of them, as a page of HTML" },
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

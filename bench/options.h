@@ -34,7 +34,8 @@ struct pingpong_options {
 	uint64_t trial_ns; /* both stretches together; 0: the default */
 	unsigned trials;
 	enum bench_format format;
-	const char *plot; /* the directory for pictures, or NULL */
+	const char *plot;   /* the directory for pictures, or NULL */
+	const char *record; /* the file for single round trips, or NULL */
 };
 
 struct fairness_options {

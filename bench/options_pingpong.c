@@ -12,10 +12,11 @@
 #define DEFAULT_TRIAL_NS 100000000u
 #define ROUNDS_TRIAL_NS 2000000000u /* at most, where rounds are counted */
 #define GAP_TRIAL_NS 2000000000u    /* the same where there are gaps */
+#define DEFAULT_TRIALS 5u
 #define GAP_ROUNDS 20u /* of a trial with gaps, as far as possible */
 #define MAX_ROUNDS 1000000000000u
 
-enum { OPTION_WORK = OPTION_OWN, OPTION_GAP, OPTION_PLOT };
+enum { OPTION_WORK = OPTION_OWN, OPTION_GAP, OPTION_PLOT, OPTION_RECORD };
 
 static void add_via(struct pingpong_options *o, const struct via *via)
 {
@@ -78,6 +79,7 @@ static const struct option pingpong_longs[] = {
 	{ "trials", required_argument, NULL, OPTION_TRIALS },
 	{ "format", required_argument, NULL, OPTION_FORMAT },
 	{ "plot", required_argument, NULL, OPTION_PLOT },
+	{ "record", required_argument, NULL, OPTION_RECORD },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ NULL, 0, NULL, 0 },
 };
@@ -127,6 +129,9 @@ static void help_pingpong(void)
 	    "  --trials=K      of each, by turns; default 5\n"
 	    "  --format=WORD   table (default), csv, json\n"
 	    "  --plot=DIR      draw pictures (SVG) into it, through gnuplot\n"
+	    "  --record=FILE   write each round trip into it, of one way at one "
+	    "place,\n"
+	    "                  in one trial\n"
 	    "  --help\n\n"
 	    "Ways, by group:\n");
 	help_vias();
@@ -165,6 +170,11 @@ static int pingpong_option(void *options, int c, char *value)
 			return options_wrong("not a directory", value);
 		o->plot = value;
 		return 0;
+	case OPTION_RECORD:
+		if (value[0] == '\0')
+			return options_wrong("not a file", value);
+		o->record = value;
+		return 0;
 	default:
 		if (!options_format(&o->format, value))
 			return options_wrong("not a format", value);
@@ -185,6 +195,14 @@ static void pingpong_defaults(struct pingpong_options *o)
 		o->works.count = 1;
 	if (o->gaps.count == 0)
 		o->gaps.count = 1;
+	if (o->trials == 0)
+		o->trials = o->record ? 1 : DEFAULT_TRIALS;
+}
+
+static bool is_one_trial(const struct pingpong_options *o)
+{
+	return o->via_count == 1 && o->place_count == 1 &&
+	    o->works.count == 1 && o->gaps.count == 1 && o->trials == 1;
 }
 
 uint64_t options_trial_ns(const struct pingpong_options *o, uint64_t gap_ns)
@@ -211,9 +229,13 @@ bool options_pingpong(struct pingpong_options *o, int argc, char **argv,
 
 	memset(o, 0, sizeof(*o));
 	o->rounds = UINT64_MAX;
-	o->trials = 5;
 	if (!options_parse(&command, o, argc, argv, status))
 		return false;
 	pingpong_defaults(o);
-	return true;
+	if (!o->record || is_one_trial(o))
+		return true;
+	*status = options_wrong("--record is for one trial of one way at one "
+	                        "place, with one work and gap",
+	    o->record);
+	return false;
 }

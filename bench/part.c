@@ -23,6 +23,7 @@
 
 #include <handoff.h>
 
+#include "record.h"
 #include "run.h"
 #include "work.h"
 
@@ -124,6 +125,7 @@ static int call_stamped(const struct via *via, struct via_side *side,
 		after = bench_now();
 		histogram_record(&r->stamped, after - before);
 		r->stamped_ns += after - before;
+		record_add(after - before);
 		if (job->gap_ns > 0)
 			record_wake(side, before, r);
 	} while (r->stamped.count < job->rounds && after - start < limit_ns);
@@ -191,6 +193,8 @@ static int call_stretches(const struct via *via, struct via_side *side,
 	if (e == 0)
 		e = end_stretch(via, side, job, r);
 	memset(r, 0, sizeof(*r));
+	if (e == 0 && job->record >= 0)
+		e = record_start();
 	wall = bench_now();
 	before = used((struct usage){ .cpu_ns = 0 });
 	if (e == 0)
@@ -235,9 +239,11 @@ static void work(const struct via *via, struct via_side *side,
 {
 	if (side->part == 1)
 		work_set(side, job->work_ns, job->gap_ns > 0);
-	if (side->part == 0)
+	if (side->part == 0) {
 		r->error = call(via, side, job, r);
-	else
+		if (r->error == 0 && job->record >= 0)
+			r->error = record_write(job->record);
+	} else
 		r->error = serve(via, side, job, r);
 	if (r->error == 0)
 		via->close(side);

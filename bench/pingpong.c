@@ -18,6 +18,7 @@
 #include "bench.h"
 #include "options.h"
 #include "plot.h"
+#include "record.h"
 #include "report.h"
 #include "run.h"
 
@@ -323,6 +324,18 @@ static bool init_rows(struct row *rows, const struct pingpong_options *o)
 	return true;
 }
 
+static bool save_record(const struct row *row, const char *path)
+{
+	const char *via = row->trial.via->name;
+	const char *place = place_name(row->trial.place);
+
+	if (!row->skipped)
+		return record_save(path, via, place);
+	fprintf(stderr, BENCH_TOOL ": %s, %s: nothing to record: %s\n", via,
+	    place, row->skipped);
+	return false;
+}
+
 static int run(struct row *rows, struct figures *figures, size_t count,
     const struct pingpong_options *o)
 {
@@ -333,6 +346,8 @@ static int run(struct row *rows, struct figures *figures, size_t count,
 		return BENCH_FAILED;
 	}
 	if (!run_rows(rows, count, o))
+		return BENCH_FAILED;
+	if (o->record && !save_record(&rows[0], o->record))
 		return BENCH_FAILED;
 	for (i = 0; i < count; i++)
 		sum_up(&figures[i], &rows[i]);
@@ -357,6 +372,8 @@ int pingpong_main(int argc, char **argv)
 	if (!options_pingpong(&o, argc, argv, &status))
 		return status;
 	if (o.plot && !plot_prepare(o.plot))
+		return BENCH_FAILED;
+	if (o.record && !record_begin())
 		return BENCH_FAILED;
 	count = count_rows(&o);
 	rows = calloc(count, sizeof(*rows));

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "busy.h"
+#include "record.h"
 #include "run.h"
 #include "signals.h"
 
@@ -109,6 +110,8 @@ static void become_part(int part, int socket)
 		fcntl(socket, F_SETFD, 0);
 	else if (dup2(socket, RUN_SOCKET) < 0)
 		_exit(127);
+	if (part == 0)
+		record_pass();
 #ifdef __linux__
 	execv("/proc/self/exe", argv);
 #endif
@@ -394,6 +397,7 @@ bool run_trial(const struct trial *trial, struct report reports[2])
 		.warm_ns = warm_up(trial->limit_ns),
 		.work_ns = trial->work_ns,
 		.gap_ns = trial->gap_ns,
+		.record = record_file(),
 	};
 	uint64_t most = run_trial_ns(trial) + GRACE_NS;
 	bool ok;

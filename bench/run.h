@@ -36,6 +36,7 @@ struct job {
 	uint64_t work_ns; /* part 1 computes so long before it answers */
 	uint64_t gap_ns;  /* part 0 is idle so long before it calls */
 	uint32_t alarm_s; /* the part ends itself after that */
+	int32_t record;   /* part 0's descriptor to record to, or -1 */
 };
 
 /* What a process used up in both stretches. */

@@ -222,8 +222,10 @@ static bool idle(struct handoff__wait *w)
 	handoff__self_leaves(self, &at);
 	if (self->idle)
 		self->idle(w->idles++, w->now - w->start, self->idle_ctx);
-	else
+	if (!self->idle) {
 		w->phase = HANDOFF__PARKING;
+		w->now = handoff__clock();
+	}
 	handoff__self_returns(self, &at);
 	return true;
 }
@@ -231,6 +233,7 @@ static bool idle(struct handoff__wait *w)
 bool handoff__wait_spin(struct handoff__wait *w, unsigned partner)
 {
 	w->look = false;
+	w->waits = true;
 	switch (w->phase) {
 	case HANDOFF__SPINNING:
 		return spin(w, partner);
@@ -252,6 +255,7 @@ void handoff__wait_quiet(struct handoff__wait *w, unsigned partner,
 		ask_clock(w, partner);
 	if (w->phase != HANDOFF__SPINNING)
 		return;
+	w->waits = true;
 	for (uint32_t i = w->self->quiet / QUIET_PART; i > 0; i--)
 		handoff__pause();
 	handoff__fetch(line);
@@ -380,7 +384,9 @@ void handoff__wait_begin(struct handoff__wait *w, struct handoff__self *self,
 		.slice = owned ? OWNED_FIRST : FREE_FIRST,
 		.longest = owned ? OWNED_LONGEST : FREE_LONGEST };
 	w->policy = handoff__policy(head, self, &w->limit);
-	if (w->policy == HANDOFF_WAIT_ADAPTIVE) {
+	/* What the user's function takes is nothing to learn from, and it may
+	 * wait for other things meanwhile. */
+	if (w->policy == HANDOFF_WAIT_ADAPTIVE && !self->idle) {
 		w->history = handoff__learnt_of(&self->learnt, head->id);
 		w->hopeless = self->learnt.machine.cpus == 1;
 	}
@@ -428,7 +434,7 @@ void handoff__wait_end(struct handoff__wait *w)
 		atomic_fetch_sub_explicit(w->parkers, 1, memory_order_relaxed);
 	if (w->history)
 		learn(w);
-	counts->waits++;
+	counts->waits += w->waits;
 	counts->spins += w->looks;
 	counts->yields += w->yields;
 	counts->parks += w->parks;

@@ -49,6 +49,7 @@ struct handoff__wait {
 	enum handoff__phase phase;
 	bool hopeless; /* adaptive: there is one CPU */
 	bool here;     /* adaptive: the partner was on this CPU */
+	bool waits;    /* has not found at once what it waits for */
 	bool parked;   /* has parked */
 	bool brief;    /* the next park ends with its slice in any case */
 	bool late;     /* the deadline has been seen to have passed */

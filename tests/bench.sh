@@ -94,7 +94,7 @@ prints() {
 
 refuses nothing
 refuses --nothing
-for command in pingpong costs fairness grid ladder idle; do
+for command in pingpong costs fairness grid ladder idle lab; do
 	prints $command --help
 	refuses $command --nothing
 	refuses $command --format
@@ -131,6 +131,27 @@ refuses grid --work=-1
 refuses grid --gap=x
 refuses grid --peers=yes
 refuses grid --plot=
+for number in 0 -1 x 99999999999999999999 ''; do
+	refuses lab "--block=$number"
+	refuses lab "--seed=$number"
+	refuses lab "--waits=$number"
+done
+refuses lab --block=10000,x
+refuses lab --waits=200
+refuses lab --plot=
+refuses lab --check=yes
+refuses lab --trace=
+refuses lab --trace="$dir/none"
+refuses lab --trace="$dir"
+for wrong in '' '# nothing' x -1 1.5 '1 2' 99999999999999; do
+	echo "$wrong" >"$dir/trace"
+	refuses lab --trace="$dir/trace"
+done
+refuses pingpong --record=
+refuses pingpong --record="$dir/trace" --via=sem
+refuses pingpong --record="$dir/trace" --place=free
+refuses pingpong --record="$dir/trace" --via=sem --place=free --trials=2
+refuses pingpong --record="$dir/trace" --via=sem --place=free --work=0,1
 prints --help
 prints --version
 
@@ -220,6 +241,35 @@ prints_json costs costs --trials=1
 prints_json fairness fairness --time=0.1
 prints_json ladder ladder --time=0.01 --trials=1
 prints_json idle idle --time=0.1
+
+# ---- The lab -----------------------------------------------------------------
+
+prints lab --check
+cp "$dir/out" "$dir/first"
+prints lab --check
+cmp -s "$dir/first" "$dir/out" || fail "the same seed, another result"
+prints lab --seed=2
+! cmp -s "$dir/first" "$dir/out" || fail "another seed, the same result"
+prints_json lab lab --waits=1000 --block=10000
+
+# Of waits of 1 us but for one of 1 ms, thresholds from 1 us up to below 1 ms
+# cost the least.
+{ echo "# recorded" && seq 400 | sed 's/.*/1000 # ns/' && echo 1000000; } \
+    >"$dir/trace"
+prints lab --trace="$dir/trace" --block=10000 --format=csv
+grep -q '^"trace",10000,401,[0-9.]*,1024.938,1000,1047.382,1022.444,' \
+    "$dir/out" || fail "other costs"
+run pingpong --record="$dir/trace" --via=sem --place=free --rounds=300 \
+    --time=10
+status=$?
+[ $status = 0 ] || fail "status $status, not 0"
+leaves_nothing
+[ "$(grep -c '^[0-9][0-9]*$' "$dir/trace")" -eq 300 ] ||
+    fail "not each round trip was recorded"
+prints lab --trace="$dir/trace"
+run pingpong --record="$dir/none/trace" --via=sem --place=free --rounds=9
+status=$?
+[ $status = 1 ] || fail "status $status, not 1"
 
 # ---- Ends --------------------------------------------------------------------
 
