@@ -21,8 +21,9 @@
  *                      cost, which is never more than twice the optimum.  In
  *                      debt, P is the budget; so no sequence of waits, be it
  *                      made by one who sees the budget, costs much more
- *     probes           one wait in 64 that got no budget gets P, so that zero
- *                      does not last for ever where waits have become short
+ *     probes           one wait in 64 that got no budget gets P, and so do
+ *                      those after it as long as that suffices: zero does not
+ *                      last for ever where waits have become short
  *
  * YIELDING
  *   Only where the partner last ran on this CPU and nobody else is known to
@@ -179,7 +180,7 @@ static uint32_t budget(struct handoff__history *h, uint32_t price)
 	if (h->learnt >= BATCH || changed(price, h->price))
 		compute(h, price);
 	spin = h->spin;
-	if (spin < price && (h->balance > 0 || h->unspun >= PROBE - 1))
+	if (h->balance > 0 || (spin < price && h->unspun >= PROBE - 1))
 		return price;
 	return spin;
 }
@@ -238,10 +239,10 @@ void handoff__learn(struct handoff__history *h,
 
 	if (ns > longest)
 		ns = longest;
-	if (spun == UINT32_MAX || spun >= price)
-		h->unspun = 0;
-	else if (h->unspun < UINT16_MAX)
-		h->unspun++;
+	if (spun != UINT32_MAX && spun < price)
+		h->unspun = h->unspun < UINT16_MAX ? h->unspun + 1 : UINT16_MAX;
+	else if (spun != UINT32_MAX || h->unspun < PROBE - 1)
+		h->unspun = 0; /* while probes succeed the next one is one */
 	settle(h, (float)price, (float)ns, spun);
 	count(h, ns, 1);
 	/* One that parked can afford it. */

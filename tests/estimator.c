@@ -114,21 +114,28 @@ static void under_a_quota_it_is_at_most_the_price(void **state)
 
 /* ---- Long waits -------------------------------------------------------- */
 
-/* Long waits after `before` of `ns` each. */
+/* Long waits after `before` of `ns` each: the budget never rises, but for the
+ * probes, is next to nothing after 100 waits, and nothing after 400. */
 static void goes_down_after(uint64_t ns, unsigned before)
 {
 	struct handoff__history h = { 0 };
-	uint64_t duration = 100 * (uint64_t)handoff__price(&two_cpus);
+	uint32_t price = handoff__price(&two_cpus);
 	uint32_t spin, last = UINT32_MAX;
-	unsigned waits;
+	unsigned probes = 0;
 
 	wait_often(&h, &two_cpus, ns, before);
-	for (waits = 0; last > 0; waits++) {
-		assert_true(waits <= 64);
-		spin = wait_for(&h, &two_cpus, duration);
+	for (unsigned i = 0; i < 464; i++) {
+		spin = wait_for(&h, &two_cpus, 100 * (uint64_t)price);
+		if (spin == price && last < price) {
+			probes++;
+			continue;
+		}
 		assert_true(spin <= last);
+		assert_true(i < 100 || spin <= price / 20);
+		assert_true(i < 400 || spin == 0);
 		last = spin;
 	}
+	assert_true(probes <= 464 / 64);
 }
 
 static void failed_spins_lower_the_budget_to_zero(void **state)
