@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Floors: the least that two processes can do to hand a turn to each other,
- * without names, deaths, deadlines or anything else.
+ * Floors: two processes hand a turn to each other with nothing around it, no
+ * names, deaths, deadlines, and nothing learnt.
  *
  *	line1        one cache line that both write, spinning
  *	line2        a cache line for each direction, spinning

@@ -134,6 +134,51 @@ static int pcond_serve(struct via_side *side)
 	return e != 0 ? e : pthread_mutex_unlock(&p->lock);
 }
 
+/*
+ * The other way that the manual allows: unlock first, then signal.  On one CPU
+ * the one woken does not find the mutex taken; but each turn locks once more.
+ */
+static int late_give(struct pcond_pair *p, int turn)
+{
+	int e;
+
+	p->turn = turn;
+	e = pthread_mutex_unlock(&p->lock);
+	if (e == 0)
+		e = pthread_cond_signal(&p->changed);
+	return e == 0 ? pthread_mutex_lock(&p->lock) : e;
+}
+
+static int late_call(struct via_side *side, uint64_t rounds)
+{
+	struct pcond_pair *p = side->own;
+	int e = 0;
+
+	for (; rounds > 0 && e == 0; rounds--) {
+		e = late_give(p, 1);
+		while (e == 0 && p->turn != 0)
+			e = pthread_cond_wait(&p->changed, &p->lock);
+	}
+	return e;
+}
+
+static int late_serve(struct via_side *side)
+{
+	struct pcond_pair *p = side->own;
+	bool last = false;
+	int e = pthread_mutex_lock(&p->lock);
+
+	while (e == 0 && !last) {
+		while (e == 0 && p->turn != 1)
+			e = pthread_cond_wait(&p->changed, &p->lock);
+		if (e != 0)
+			break;
+		last = via_last(side);
+		e = late_give(p, 0);
+	}
+	return e != 0 ? e : pthread_mutex_unlock(&p->lock);
+}
+
 /* ---- posix-sem --------------------------------------------------------- */
 
 struct sems {
@@ -317,6 +362,17 @@ const struct via via_peers[] = {
 	    .end = pcond_end,
 	    .call = pcond_call,
 	    .serve = pcond_serve,
+	    .close = pcond_close,
+	    .unlink = pcond_unlink,
+	},
+	{
+	    .name = "pthread-late-cond",
+	    .group = VIA_PEERS,
+	    .open = pcond_open,
+	    .begin = pcond_begin,
+	    .end = pcond_end,
+	    .call = late_call,
+	    .serve = late_serve,
 	    .close = pcond_close,
 	    .unlink = pcond_unlink,
 	},
