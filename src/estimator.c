@@ -60,7 +60,7 @@
 #define YIELD_OFF_MOST (60000u * (uint64_t)MS)
 #define YIELDS_CLEAN 1000u /* short ones, after which a long one is chance */
 #define YIELDS_FORGIVEN 100000u
-#define YIELDS 4u /* in a wait */
+#define YIELDS 2u /* in a wait */
 #define BARREN 8u /* yields are made once in 2^so many waits at the least */
 
 uint32_t handoff__price(const struct handoff__machine *m)

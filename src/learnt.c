@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-#define FACTS_NS 10000000u /* how long what is known of the machine holds */
+#define FACTS_NS 50000000u /* how long what is known of the machine holds */
 #define PAIR 2u            /* this thread and its partner */
-#define CLEAR 16u          /* looks that find no stranger, after one that did */
+#define CLEAR 4u           /* looks that find no stranger, after one that did */
 
 struct handoff__history *handoff__learnt_of(struct handoff__learnt *learnt,
     uint64_t id)

@@ -26,10 +26,10 @@ struct handoff__learnt {
 struct handoff__history *handoff__learnt_of(struct handoff__learnt *learnt,
     uint64_t id);
 
-/* Looks at the machine, every 10 ms at the most. */
+/* Looks at the machine, every 50 ms at the most. */
 void handoff__learn_machine(struct handoff__learnt *learnt, uint64_t now);
 
-/* Looks, every 10 ms at the most, whether more want to run than two. */
+/* Looks, every 50 ms at the most, whether more want to run than two. */
 void handoff__learn_strangers(struct handoff__learnt *learnt, uint64_t now);
 
 #endif

@@ -85,9 +85,9 @@ static void one_cpu_cases(void)
 	CHECK(spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 2) < 3 * US);
 	CHECK(fake.pauses == 0 && fake.yields <= 8);
 	CHECK(about(spin_for(HANDOFF_WAIT_YIELD, 0, 0), FIXED_DEFAULT));
-	/* What is known of the machine is asked again after 10 ms. */
+	/* What is known of the machine is asked again after 50 ms. */
 	fake.cpus = 2;
-	for (end = fake.now + 11 * MS; fake.now < end; fake.now += MS)
+	for (end = fake.now + 51 * MS; fake.now < end; fake.now += MS)
 		spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 2);
 	CHECK(about(spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 2), SPIN_DEFAULT));
 }
@@ -175,20 +175,20 @@ static void adaptive_yield_cases(void)
 	fake.runnable = 2;
 	CHECK(yields_in(1000) == 1000);
 	CHECK(fake.parks == 0);
-	/* A stranger: known after 10 ms. */
+	/* A stranger: known after 50 ms. */
 	fake.runnable = 3;
-	fake.now += 11 * MS;
+	fake.now += 51 * MS;
 	yields_in(8);
 	CHECK(yields_in(1000) == 0);
 	fake.runnable = 1;
 	for (int i = 0; i < 20; i++) {
-		fake.now += 11 * MS;
+		fake.now += 51 * MS;
 		yields_in(1);
 	}
 	CHECK(yields_in(1000) == 1000);
 	/* One that nobody told us of: a few yields, then none for a while. */
 	fake.runnable = 0;
-	fake.now += 11 * MS;
+	fake.now += 51 * MS;
 	fake.yield_ns = 4 * MS;
 	CHECK(yields_in(20) <= 10);
 	CHECK(yields_in(1) == 0);
