@@ -193,6 +193,12 @@ static void remember(struct waiter *x, const struct handoff__held *held)
 		x->signals++; /* our own, which the release will move */
 }
 
+static bool moved(struct waiter *x)
+{
+	return signalled(x->c, x->m, &x->signals) ||
+	    handoff__parked_half(atomic_load(&x->c->state)) != x->seen;
+}
+
 /* w4: true if it may be over, false if it is time to park. */
 static bool spin(struct waiter *x, struct handoff__self *self)
 {
@@ -200,9 +206,7 @@ static bool spin(struct waiter *x, struct handoff__self *self)
 
 	handoff__wait_quiet(&x->w, x->partner, &x->m->word);
 	for (;; at_once = false) {
-		if (signalled(x->c, x->m, &x->signals) ||
-		    handoff__parked_half(atomic_load(&x->c->state)) !=
-		        x->seen) {
+		if (moved(x)) {
 			handoff__wait_learn(self, at_once);
 			return true;
 		}
@@ -343,7 +347,7 @@ int handoff_cond_wait_until(handoff_cond *cond, handoff_mutex *mutex,
 		.m = (struct handoff__mutex *)mutex };
 	struct handoff__place place;
 	uint32_t wakes = 0;
-	bool late;
+	bool late = false;
 	int i;
 
 	if (!handoff__is(x.c, HANDOFF__COND) || !handoff__mutex_valid(x.m))
@@ -361,9 +365,12 @@ int handoff_cond_wait_until(handoff_cond *cond, handoff_mutex *mutex,
 	if (wakes != 0)
 		handoff__unpark(&place, wakes);
 	/* Only now, so that the mutex is held for as short as can be. */
-	handoff__wait_begin(&x.w, self, &x.c->head, deadline, false);
-	late = wait_for(&x, self);
-	handoff__wait_end(&x.w);
+	if (!handoff__wait_trust(self, &x.c->head, x.partner, deadline) ||
+	    !moved(&x)) {
+		handoff__wait_begin(&x.w, self, &x.c->head, deadline, false);
+		late = wait_for(&x, self);
+		handoff__wait_end(&x.w);
+	}
 	return leave(&x, self, late);
 }
 

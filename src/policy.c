@@ -99,9 +99,11 @@ int handoff_set_policy(unsigned whose, unsigned policy, uint64_t limit)
 		return 0;
 	case HANDOFF_THREAD:
 		e = handoff__self_begin();
-		if (e == 0)
-			handoff__self_pointer->policy = set;
-		return e;
+		if (e != 0)
+			return e;
+		handoff__self_pointer->learnt.trusted = 0;
+		handoff__self_pointer->policy = set;
+		return 0;
 	default:
 		return EINVAL;
 	}

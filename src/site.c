@@ -98,6 +98,11 @@ int handoff__wait_for(struct handoff__site *x, uint64_t deadline)
 	/* Relaxed: this thread's own. */
 	before = atomic_load_explicit(&x->self->locking, memory_order_relaxed);
 	handoff__self_is_at(&x->self->locking, x->object);
+	if (handoff__wait_trust(x->self, x->object, partner(x), deadline) &&
+	    (e = x->look(x)) != EBUSY) {
+		handoff__self_is_at(&x->self->locking, before);
+		return e;
+	}
 	handoff__wait_begin(&x->w, x->self, x->object, deadline,
 	    x->dead != NULL);
 	if (x->line)

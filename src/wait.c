@@ -98,8 +98,6 @@ static enum handoff__phase adapt(struct handoff__wait *w, unsigned partner)
 /* The clock has been read for the first time. */
 static void plan(struct handoff__wait *w, unsigned partner)
 {
-	w->start = w->now;
-	w->look_at = w->now + w->slice;
 	if (w->policy == HANDOFF_WAIT_ADAPTIVE) {
 		w->phase = adapt(w, partner);
 		return;
@@ -112,28 +110,55 @@ static void plan(struct handoff__wait *w, unsigned partner)
 		                                 HANDOFF__YIELDING;
 }
 
-/* Reads the clock; where that ends a phase, the next one is parking. */
-static void ask_clock(struct handoff__wait *w, unsigned partner)
+/* Reads the clock: false if the deadline has passed. */
+static bool tick(struct handoff__wait *w)
 {
 	w->now = handoff__clock();
 	if (w->now >= w->deadline) {
 		w->late = true;
 		w->phase = HANDOFF__PARKING;
-		return;
+		return false;
 	}
-	if (w->start == 0) {
-		plan(w, partner);
-		return;
-	}
-	if (w->now >= w->look_at) {
+	if (w->start == 0)
+		w->start = w->now;
+	else if (w->now < w->look_at)
+		return true;
+	else
 		w->look = true;
-		w->look_at = w->now + w->slice;
-	}
-	if (w->now >= w->until ||
+	w->look_at = w->now + w->slice;
+	return true;
+}
+
+/* Reads the clock; where that ends a phase, the next one is parking. */
+static void ask_clock(struct handoff__wait *w, unsigned partner)
+{
+	bool first = w->start == 0;
+
+	if (!tick(w))
+		return;
+	if (first)
+		plan(w, partner);
+	else if (w->now >= w->until ||
 	    (w->policy == HANDOFF_WAIT_ADAPTIVE &&
 	        w->phase == HANDOFF__SPINNING &&
 	        where(partner, w->self) == HANDOFF__HERE))
 		w->phase = HANDOFF__PARKING;
+}
+
+/* ---- A yield on trust --------------------------------------------------- */
+
+bool handoff__wait_trust(struct handoff__self *self,
+    const struct handoff__head *head, unsigned partner, uint64_t deadline)
+{
+	if (self->learnt.trusted == 0 || deadline != HANDOFF_NEVER ||
+	    (head->attr & HANDOFF__POLICY) != HANDOFF_WAIT_ADAPTIVE ||
+	    where(partner, self) != HANDOFF__HERE)
+		return false;
+	self->learnt.trusted--;
+	self->counts.waits++;
+	self->counts.yields++;
+	handoff__yield();
+	return true;
 }
 
 /* ---- Spinning, yielding, idling ---------------------------------------- */
@@ -148,26 +173,8 @@ static bool asks(const struct handoff__wait *w, unsigned partner)
 	    (w->history && where(partner, w->self) == HANDOFF__HERE);
 }
 
-/*
- * Whether to yield without a look at the clock, which takes longer than one
- * thinks where two processes use a CPU in turns: it is memory of its own.  So
- * after one that was timed and well, TRUSTED waits are not timed.
- */
-static bool trusts(const struct handoff__wait *w, unsigned partner)
-{
-	return w->start == 0 && w->self->learnt.trusted > 0 && w->history &&
-	    w->deadline == HANDOFF_NEVER &&
-	    where(partner, w->self) == HANDOFF__HERE;
-}
-
 static bool spin(struct handoff__wait *w, unsigned partner)
 {
-	if (trusts(w, partner)) {
-		w->self->learnt.trusted--;
-		w->yields++;
-		handoff__yield();
-		return true;
-	}
 	if (asks(w, partner))
 		ask_clock(w, partner);
 	if (w->phase == HANDOFF__SPINNING) {
@@ -205,20 +212,8 @@ static bool idle(struct handoff__wait *w)
 	struct handoff__self *self = w->self;
 	struct handoff__at at;
 
-	w->now = handoff__clock();
-	if (w->start == 0) {
-		w->start = w->now;
-		w->look_at = w->now + w->slice;
-	}
-	if (w->now >= w->deadline) {
-		w->late = true;
-		w->phase = HANDOFF__PARKING;
+	if (!tick(w))
 		return false;
-	}
-	if (w->now >= w->look_at) {
-		w->look = true;
-		w->look_at = w->now + w->slice;
-	}
 	handoff__self_leaves(self, &at);
 	if (self->idle)
 		self->idle(w->idles++, w->now - w->start, self->idle_ctx);
@@ -249,7 +244,7 @@ bool handoff__wait_spin(struct handoff__wait *w, unsigned partner)
 void handoff__wait_quiet(struct handoff__wait *w, unsigned partner,
     const volatile void *line)
 {
-	if (w->phase != HANDOFF__SPINNING || trusts(w, partner))
+	if (w->phase != HANDOFF__SPINNING)
 		return;
 	if (asks(w, partner))
 		ask_clock(w, partner);
@@ -383,6 +378,7 @@ void handoff__wait_begin(struct handoff__wait *w, struct handoff__self *self,
 		.deadline = deadline,
 		.slice = owned ? OWNED_FIRST : FREE_FIRST,
 		.longest = owned ? OWNED_LONGEST : FREE_LONGEST };
+	self->learnt.trusted = 0; /* until this one has ended well */
 	w->policy = handoff__policy(head, self, &w->limit);
 	/* What the user's function takes is nothing to learn from, and it may
 	 * wait for other things meanwhile. */
@@ -404,9 +400,11 @@ static void learn(struct handoff__wait *w)
 	const struct handoff__machine *m = &w->self->learnt.machine;
 	uint64_t ns = w->now - w->start;
 
+	/* How long it would have lasted is not known. */
+	if (w->late && !w->parked)
+		return;
 	if (w->start == 0) {
-		if (w->yields == 0)
-			handoff__learn_brief(w->history);
+		handoff__learn_brief(w->history);
 	} else if (w->here) {
 		if (w->yields > 0)
 			handoff__learn_yields(w->history, !w->parked);

@@ -64,6 +64,15 @@ enum handoff__woken {
 	HANDOFF__DEADLINE /* the deadline has passed; look once more */
 };
 
+/*
+ * Where the last waits were ended by yields: one more, before a wait is begun,
+ * without a look at the clock.  Two processes that use a CPU in turns find the
+ * memory of each cold, the clock's too.  True: look, and begin the wait if that
+ * finds nothing.
+ */
+bool handoff__wait_trust(struct handoff__self *self,
+    const struct handoff__head *head, unsigned partner, uint64_t deadline);
+
 /* `owned`: somebody holds what is waited for and might die. */
 void handoff__wait_begin(struct handoff__wait *w, struct handoff__self *self,
     const struct handoff__head *head, uint64_t deadline, bool owned);

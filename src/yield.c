@@ -55,6 +55,7 @@ int handoff_idle(void (*fn)(unsigned iteration, uint64_t waited_ns, void *ctx),
 
 	if (e != 0)
 		return e;
+	handoff__self_pointer->learnt.trusted = 0;
 	handoff__self_pointer->idle = fn;
 	handoff__self_pointer->idle_ctx = ctx;
 	return 0;

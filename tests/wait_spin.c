@@ -231,6 +231,45 @@ static void yields_that_find_nothing_become_rare(void **state)
 	in_child(barren_cases);
 }
 
+static bool trusts(unsigned policy, unsigned partner, uint64_t deadline)
+{
+	struct handoff__head h = head(policy, 0);
+
+	return handoff__wait_trust(handoff__self_pointer, &h, partner,
+	    deadline);
+}
+
+static void trust_cases(void)
+{
+	struct handoff__wait w;
+
+	CHECK(!trusts(HANDOFF_WAIT_ADAPTIVE, fake.cpu, HANDOFF_NEVER));
+	CHECK(yields_in(1) == 1);
+	CHECK(!trusts(HANDOFF_WAIT_BLOCK, fake.cpu, HANDOFF_NEVER));
+	CHECK(!trusts(HANDOFF_WAIT_ADAPTIVE, 2, HANDOFF_NEVER));
+	CHECK(!trusts(HANDOFF_WAIT_ADAPTIVE, 0, HANDOFF_NEVER));
+	CHECK(!trusts(HANDOFF_WAIT_ADAPTIVE, fake.cpu, fake.now + SECOND));
+	CHECK(fake.yields == 1);
+	for (int i = 0; i < 3; i++)
+		CHECK(trusts(HANDOFF_WAIT_ADAPTIVE, fake.cpu, HANDOFF_NEVER));
+	CHECK(fake.yields == 4);
+	CHECK(!trusts(HANDOFF_WAIT_ADAPTIVE, fake.cpu, HANDOFF_NEVER));
+	/* A wait that has to begin ends it, and so does one that took long. */
+	CHECK(yields_in(1) == 1);
+	begin(&w, HANDOFF_WAIT_ADAPTIVE, 0, HANDOFF_NEVER, false);
+	CHECK(!trusts(HANDOFF_WAIT_ADAPTIVE, fake.cpu, HANDOFF_NEVER));
+	handoff__wait_end(&w);
+	fake.yield_ns = 4 * MS;
+	CHECK(yields_in(1) == 1);
+	CHECK(!trusts(HANDOFF_WAIT_ADAPTIVE, fake.cpu, HANDOFF_NEVER));
+}
+
+static void a_few_yields_are_made_on_trust(void **state)
+{
+	(void)state;
+	in_child(trust_cases);
+}
+
 /* ---- HANDOFF_WAIT ------------------------------------------------------------------ */
 
 static const char *setting;
@@ -449,6 +488,7 @@ int main(void)
 		cmocka_unit_test(yielding_offers_the_cpu_and_ends_at_the_limit),
 		cmocka_unit_test(strangers_on_the_cpu_end_yielding),
 		cmocka_unit_test(yields_that_find_nothing_become_rare),
+		cmocka_unit_test(a_few_yields_are_made_on_trust),
 		cmocka_unit_test(the_variable_overrides_policy_and_limit),
 		cmocka_unit_test(a_bad_variable_is_reported_once_and_ignored),
 		cmocka_unit_test(
