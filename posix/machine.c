@@ -57,7 +57,7 @@ static unsigned online(void)
 unsigned handoff__cpus(void)
 {
 	static struct answer answer;
-	unsigned n = every(&answer, SECOND, online);
+	unsigned n = every(&answer, 10 * (uint64_t)SECOND, online);
 
 	/* Another thread may have asked first and not have written it yet. */
 	return n > 0 ? n : online();
@@ -245,5 +245,5 @@ unsigned handoff__quota(void)
 {
 	static struct answer answer;
 
-	return every(&answer, 10 * (uint64_t)SECOND, quota);
+	return every(&answer, 60 * (uint64_t)SECOND, quota);
 }

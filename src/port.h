@@ -41,16 +41,16 @@ const volatile uint32_t *handoff__cpu_word(void);
  * of up to `n` - 1 characters, and the time in ns since 1970. */
 void handoff__describe(uint32_t *pid, char *name, size_t n, uint64_t *time);
 
-/* How many CPUs are online, 1 at the least; asks the system once a second at
- * the most. */
+/* How many CPUs are online, 1 at the least; asks the system once in ten
+ * seconds at the most. */
 unsigned handoff__cpus(void);
 
 /* 1 if this thread is in a real-time scheduling class. */
 int handoff__realtime(void);
 
 /* How much of the CPUs this process and those that share its limit may use, in
- * thousandths of one; 0: there is no limit.  Asks the system once in ten
- * seconds at the most. */
+ * thousandths of one; 0: there is no limit.  Asks the system once a
+ * minute at the most. */
 unsigned handoff__quota(void);
 
 /* How many threads want to run on this machine now, this one included; 0: the

@@ -83,10 +83,13 @@ static enum handoff__phase adapt(struct handoff__wait *w, unsigned partner)
 
 	handoff__learn_machine(learnt, w->now);
 	w->here = at == HANDOFF__HERE || learnt->machine.cpus == 1;
-	if (w->here)
-		handoff__learn_strangers(learnt, w->now);
 	budget = handoff__plan(w->history, &learnt->machine, at, w->limit,
 	    w->now);
+	/* Only where it matters: to ask takes as long as a handoff. */
+	if (budget.yields != 0 || (w->here && learnt->machine.strangers))
+		handoff__learn_strangers(learnt, w->now);
+	if (learnt->machine.strangers)
+		budget.yield = budget.yields = 0;
 	w->limit = budget.spin + budget.yield;
 	w->until = w->now + w->limit;
 	w->yields_left = budget.yields;
@@ -307,7 +310,8 @@ bool handoff__wait_late(struct handoff__wait *w)
 }
 
 /* A park has ended by a wake; `before`: what the object said of wakes before
- * it.  Relaxed, there and here: a hint. */
+ * it.  Relaxed, there and here: a hint; what a readers-writer lock keeps in its
+ * place is no time of late. */
 static void time_wake(struct handoff__wait *w, uint32_t before)
 {
 	uint32_t woken;
