@@ -76,8 +76,8 @@ HANDOFF_API const char *handoff_version(void);
 enum handoff_policy {
 	HANDOFF_WAIT_ADAPTIVE = 0, /* as past waits were ended best */
 	HANDOFF_WAIT_SPIN = 1,     /* spin up to the limit, then block */
-	HANDOFF_WAIT_YIELD = 2, /* offer the CPU up to the limit, then block */
-	HANDOFF_WAIT_BLOCK = 3, /* block at once */
+	HANDOFF_WAIT_YIELD = 2,  /* offer the CPU up to the limit, then block */
+	HANDOFF_WAIT_BLOCK = 3,  /* block at once */
 	HANDOFF_WAIT_AS_MADE = 4 /* handoff_set_policy(): no longer override */
 };
 

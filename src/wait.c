@@ -176,18 +176,6 @@ static bool asks(const struct handoff__wait *w, unsigned partner)
 	    (w->history && where(partner, w->self) == HANDOFF__HERE);
 }
 
-static bool spin(struct handoff__wait *w, unsigned partner)
-{
-	if (asks(w, partner))
-		ask_clock(w, partner);
-	if (w->phase == HANDOFF__SPINNING) {
-		w->looks++;
-		handoff__pause();
-		return true;
-	}
-	return w->phase != HANDOFF__PARKING && handoff__wait_spin(w, partner);
-}
-
 /* One yield may take a timeslice, so each is timed. */
 static bool yield(struct handoff__wait *w, unsigned partner)
 {
@@ -207,6 +195,18 @@ static bool yield(struct handoff__wait *w, unsigned partner)
 	        --w->yields_left == 0))
 		w->phase = HANDOFF__PARKING;
 	return true;
+}
+
+static bool spin(struct handoff__wait *w, unsigned partner)
+{
+	if (asks(w, partner))
+		ask_clock(w, partner);
+	if (w->phase == HANDOFF__SPINNING) {
+		w->looks++;
+		handoff__pause();
+		return true;
+	}
+	return w->phase == HANDOFF__YIELDING && yield(w, partner);
 }
 
 /* The thread may come to wait for other things meanwhile, in other fibres. */
