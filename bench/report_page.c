@@ -66,8 +66,8 @@ static const char head[] =
     "<body>\n"
     "<h1>" BENCH_TOOL "</h1>\n"
     "<p>What it costs processes to hand work to each other: "
-    "<b class=\"ours\">ours</b> is the library, <i>floors</i> are the least "
-    "that this machine allows, <i>fixed</i> are waits of a fixed length, "
+    "<b class=\"ours\">ours</b> is the library, <i>floors</i> are plain "
+    "loops with nothing around them, <i>fixed</i> are waits of a fixed length, "
     "<i>peers</i> are what the system and others offer.</p>\n";
 
 static const char foot[] = "</body>\n</html>\n";
