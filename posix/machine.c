@@ -17,7 +17,10 @@
 #include <unistd.h>
 
 #define SECOND 1000000000u
-#define TEXT 2048u
+/* Threads may have stacks of 16 KiB, and this is at the bottom of a wait. */
+#define TEXT 2048u /* of the list of groups */
+#define PATH 512u
+#define VALUE 64u
 
 /* ---- Answers that hold for a while ------------------------------------- */
 
@@ -94,14 +97,14 @@ uint64_t handoff__affinity(void)
 
 #ifdef __linux__
 /* Reads the beginning of a file: false if there is none. */
-static bool read_text(const char *path, char text[TEXT])
+static bool read_text(const char *path, char *text, size_t size)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
 	if (file < 0)
 		return false;
-	n = read(file, text, TEXT - 1);
+	n = read(file, text, size - 1);
 	close(file);
 	if (n <= 0)
 		return false;
@@ -123,12 +126,12 @@ static unsigned share(const char *quota, const char *period)
 
 static unsigned share_new(const char *directory)
 {
-	char path[TEXT + 64];
-	char text[TEXT];
+	char path[PATH + 32];
+	char text[VALUE];
 	const char *period;
 
 	snprintf(path, sizeof path, "%s/cpu.max", directory);
-	if (!read_text(path, text))
+	if (!read_text(path, text, sizeof text))
 		return 0;
 	period = strchr(text, ' ');
 	return period ? share(text, period + 1) : 0;
@@ -136,26 +139,27 @@ static unsigned share_new(const char *directory)
 
 static unsigned share_old(const char *directory)
 {
-	char path[TEXT + 64];
-	char quota[TEXT];
-	char period[TEXT];
+	char path[PATH + 32];
+	char quota[VALUE];
+	char period[VALUE];
 
 	snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", directory);
-	if (!read_text(path, quota))
+	if (!read_text(path, quota, sizeof quota))
 		return 0;
 	snprintf(path, sizeof path, "%s/cpu.cfs_period_us", directory);
-	return read_text(path, period) ? share(quota, period) : 0;
+	return read_text(path, period, sizeof period) ? share(quota, period) :
+	                                                0;
 }
 
 /* The least of a group and all that it is in. */
 static unsigned least(const char *root, const char *group,
     unsigned (*share_of)(const char *directory))
 {
-	char path[TEXT];
+	char path[PATH];
 	char *end;
 	unsigned found = 0;
 
-	if (snprintf(path, sizeof path, "%s%s", root, group) >= (int)TEXT)
+	if (snprintf(path, sizeof path, "%s%s", root, group) >= (int)PATH)
 		return 0;
 	while ((end = strrchr(path, '/')) != NULL &&
 	    (size_t)(end - path) >= strlen(root)) {
@@ -191,10 +195,10 @@ static unsigned quota(void)
 	char *line;
 	unsigned found = 0;
 
-	if (!read_text("/proc/self/cgroup", text))
+	if (!read_text("/proc/self/cgroup", text, sizeof text))
 		return 0;
 	while ((line = strsep(&next, "\n")) != NULL && found == 0) {
-		char group[TEXT + 2];
+		char group[PATH];
 		char *list;
 
 		strsep(&line, ":");
@@ -202,7 +206,8 @@ static unsigned quota(void)
 		if (!list || !line)
 			continue;
 		/* Ends with a slash, so that the group itself counts. */
-		snprintf(group, sizeof group, "%s/", line);
+		if (snprintf(group, sizeof group, "%s/", line) >= (int)PATH)
+			continue;
 		if (*list == '\0')
 			found = least("/sys/fs/cgroup", group, share_new);
 		else if (listed(list, "cpu"))
@@ -214,12 +219,12 @@ static unsigned quota(void)
 /* "0.12 0.05 0.01 RUNNABLE/ALL LAST" */
 unsigned handoff__runnable(void)
 {
-	char text[TEXT];
+	char text[VALUE];
 	int before = errno;
 	const char *at;
 	unsigned long n = 0;
 
-	if (read_text("/proc/loadavg", text)) {
+	if (read_text("/proc/loadavg", text, sizeof text)) {
 		at = text;
 		for (int i = 0; i < 3 && at; i++)
 			at = strchr(at + (i > 0), ' ');

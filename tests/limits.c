@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * handoff_segment(3): where names are, what happens when there is no room, and
- * errno.
+ * handoff_segment(3): where names are, what happens when there is no room, in
+ * files or on a stack, and errno.
  */
 #define _GNU_SOURCE
 #include "segments.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -376,10 +378,68 @@ static void errno_is_never_touched(void **state)
 	assert_int_equal(count_names(), 0);
 }
 
+/* ---- The least stack --------------------------------------------------- */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+#ifndef SANITIZED
+#define SHORTLY handoff_after(5000000)
+
+static struct pair small;
+static handoff_sem small_sem;
+
+/* The first waits of the process: whatever is asked once is asked here. */
+static void *wait_for_all(void *arg)
+{
+	(void)arg;
+	RESULT(handoff_sem_wait_until(&small_sem, SHORTLY), ETIMEDOUT);
+	RESULT(handoff_mutex_lock_until(&small.mutex, SHORTLY), ETIMEDOUT);
+	return NULL;
+}
+
+static int small_stack(const char *how)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	(void)how;
+	OK(handoff_sem_init(&small_sem, 0, NULL));
+	OK(handoff_mutex_init(&small.mutex, NULL));
+	OK(handoff_mutex_lock(&small.mutex));
+	OK(pthread_attr_init(&attr));
+	OK(pthread_attr_setstacksize(&attr, (size_t)PTHREAD_STACK_MIN));
+	OK(pthread_create(&thread, &attr, wait_for_all, NULL));
+	OK(pthread_join(thread, NULL));
+	return 0;
+}
+#endif
+
+static void a_thread_with_the_least_stack_can_wait(void **state)
+{
+	(void)state;
+#ifdef SANITIZED
+	puts("skipped: a sanitizer needs more stack than the least");
+	skip();
+#else
+	struct process p = start("small_stack", "");
+
+	assert_int_equal(finish(&p), 0);
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	static const struct part parts[] = {
 		{ "relative", relative },
+#ifndef SANITIZED
+		{ "small_stack", small_stack },
+#endif
 		{ "elsewhere", elsewhere },
 		{ "fill_up", fill_up },
 		{ "few_descriptors", few_descriptors },
@@ -396,6 +456,7 @@ int main(int argc, char **argv)
 		TEST(without_descriptors_opening_is_emfile),
 		TEST(without_descriptors_deaths_are_seen),
 		TEST(without_memory_opening_is_enomem),
+		TEST(a_thread_with_the_least_stack_can_wait),
 		TEST(errno_is_never_touched),
 	};
 
