@@ -296,6 +296,10 @@ static int take_contended(struct costs_options *o, const char *value)
 static int take(void *options, int option, char *value)
 {
 	struct costs_options *o = options;
+	const struct options_common common = {
+		.trials = &o->trials,
+		.format = &o->format,
+	};
 
 	switch (option) {
 	case OPTION_CONTENDED:
@@ -303,14 +307,8 @@ static int take(void *options, int option, char *value)
 	case OPTION_MATRIX:
 		o->matrix = true;
 		return 0;
-	case OPTION_TRIALS:
-		if (!options_trials(&o->trials, value))
-			return options_wrong("not a number of trials", value);
-		return 0;
 	default:
-		if (!options_format(&o->format, value))
-			return options_wrong("not a format", value);
-		return 0;
+		return options_take(&common, option, value);
 	}
 }
 

@@ -16,13 +16,7 @@
 #define ROUNDS 20u /* of a trial without --time, as far as possible */
 #define MOST_TRIAL_NS 2000000000u
 
-enum {
-	OPTION_WORK = OPTION_OWN,
-	OPTION_GAP,
-	OPTION_PEERS,
-	OPTION_QUICK,
-	OPTION_PLOT
-};
+enum { OPTION_WORK = OPTION_OWN, OPTION_GAP, OPTION_PEERS, OPTION_QUICK };
 
 static const struct grid_point all_points[] = {
 	{ 0, 0 },
@@ -153,32 +147,15 @@ static bool add_gap(void *options, const char *word)
 	return options_add_time(&o->gaps, word, OPTIONS_MAX_GAP_NS);
 }
 
-static int take_value(struct grid_options *o, int c, const char *value)
-{
-	switch (c) {
-	case OPTION_TIME:
-		if (!options_seconds(&o->trial_ns, value))
-			return options_wrong("not a time in seconds", value);
-		return 0;
-	case OPTION_TRIALS:
-		if (!options_trials(&o->trials, value))
-			return options_wrong("not a number of trials", value);
-		return 0;
-	case OPTION_PLOT:
-		if (value[0] == '\0')
-			return options_wrong("not a directory", value);
-		o->plot = value;
-		return 0;
-	default:
-		if (!options_format(&o->format, value))
-			return options_wrong("not a format", value);
-		return 0;
-	}
-}
-
 static int grid_option(void *options, int c, char *value)
 {
 	struct grid_options *o = options;
+	const struct options_common common = {
+		.ns = &o->trial_ns,
+		.trials = &o->trials,
+		.plot = &o->plot,
+		.format = &o->format,
+	};
 
 	switch (c) {
 	case OPTION_VIA:
@@ -197,7 +174,7 @@ static int grid_option(void *options, int c, char *value)
 		o->quick = true;
 		return 0;
 	default:
-		return take_value(o, c, value);
+		return options_take(&common, c, value);
 	}
 }
 

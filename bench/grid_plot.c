@@ -4,8 +4,6 @@
  * of the cells without a gap.
  */
 #define _GNU_SOURCE 1
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,36 +14,6 @@
 #define DATA "regret.dat"
 #define SCRIPT "regret.gp"
 #define ZERO_X 100 /* where no work is put: a logarithm has no zero */
-
-static bool failed(const char *directory, const char *name)
-{
-	fprintf(stderr, BENCH_TOOL ": cannot write %s/%s: %s\n", directory,
-	    name, strerror(errno));
-	return false;
-}
-
-static FILE *create(const char *directory, const char *name)
-{
-	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s/%s", directory, name);
-	FILE *file = NULL;
-
-	errno = ENAMETOOLONG;
-	if (n > 0 && (size_t)n < sizeof(path))
-		file = fopen(path, "we");
-	if (!file)
-		failed(directory, name);
-	return file;
-}
-
-static bool finish(FILE *file, const char *directory, const char *name)
-{
-	bool bad = ferror(file) != 0;
-
-	if (fclose(file) != 0 || bad)
-		return failed(directory, name);
-	return true;
-}
 
 static uint64_t along(uint64_t work_ns)
 {
@@ -138,18 +106,18 @@ static bool draw(const char *directory)
 bool grid_plot(const struct grid *grid)
 {
 	const char *directory = grid->options->plot;
-	FILE *script = create(directory, SCRIPT), *data;
+	FILE *script = plot_create(directory, SCRIPT), *data;
 	size_t count = 0;
 	bool ok;
 
 	if (!script)
 		return false;
-	data = create(directory, DATA);
+	data = plot_create(directory, DATA);
 	if (data) {
 		script_head(script, grid->options);
 		count = curves(script, data, grid);
 	}
-	ok = data && finish(data, directory, DATA);
-	ok = finish(script, directory, SCRIPT) && ok;
+	ok = data && plot_finish(data, DATA);
+	ok = plot_finish(script, SCRIPT) && ok;
 	return ok && (count == 0 || draw(directory));
 }

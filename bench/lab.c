@@ -39,8 +39,7 @@ enum {
 	OPTION_WAITS,
 	OPTION_SEED,
 	OPTION_TRACE,
-	OPTION_CHECK,
-	OPTION_PLOT
+	OPTION_CHECK
 };
 
 struct lab_options {
@@ -360,6 +359,10 @@ static int take_file(struct lab_options *o, const char *path)
 static int take(void *options, int option, char *value)
 {
 	struct lab_options *o = options;
+	const struct options_common common = {
+		.plot = &o->plot,
+		.format = &o->format,
+	};
 
 	switch (option) {
 	case OPTION_BLOCK:
@@ -378,15 +381,8 @@ static int take(void *options, int option, char *value)
 	case OPTION_CHECK:
 		o->check = true;
 		return 0;
-	case OPTION_PLOT:
-		if (value[0] == '\0')
-			return options_wrong("not a directory", value);
-		o->plot = value;
-		return 0;
 	default:
-		if (!options_format(&o->format, value))
-			return options_wrong("not a format", value);
-		return 0;
+		return options_take(&common, option, value);
 	}
 }
 

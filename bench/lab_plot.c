@@ -4,9 +4,6 @@
  * as the ratio to the best fixed threshold.
  */
 #define _GNU_SOURCE 1
-#include <errno.h>
-#include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,31 +13,6 @@
 
 #define SCRIPT "lab.gp"
 #define DATA "lab.dat"
-
-static FILE *create(const char *directory, const char *name)
-{
-	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s/%s", directory, name);
-	FILE *file = NULL;
-
-	errno = ENAMETOOLONG;
-	if (n > 0 && (size_t)n < sizeof(path))
-		file = fopen(path, "we");
-	if (!file)
-		fprintf(stderr, BENCH_TOOL ": cannot write %s: %s\n", name,
-		    strerror(errno));
-	return file;
-}
-
-static bool finish(FILE *file, const char *name)
-{
-	bool bad = ferror(file) != 0;
-
-	bad |= fclose(file) != 0;
-	if (bad)
-		fprintf(stderr, BENCH_TOOL ": cannot write %s\n", name);
-	return !bad;
-}
 
 /* A name in the quotation marks of gnuplot, which says something else by what
  * is left out. */
@@ -57,7 +29,7 @@ static void put_name(FILE *out, const char *name)
 static bool write_data(const char *directory, const struct lab_row *rows,
     size_t count)
 {
-	FILE *out = create(directory, DATA);
+	FILE *out = plot_create(directory, DATA);
 	size_t i;
 
 	if (!out)
@@ -68,13 +40,13 @@ static bool write_data(const char *directory, const struct lab_row *rows,
 		put_name(out, rows[i].trace->name);
 		fprintf(out, " %.4f\n", lab_ratio(rows[i].cost, rows[i].best));
 	}
-	return finish(out, DATA);
+	return plot_finish(out, DATA);
 }
 
 static bool write_script(const char *directory, const struct lab_row *rows,
     size_t count)
 {
-	FILE *out = create(directory, SCRIPT);
+	FILE *out = plot_create(directory, SCRIPT);
 	char price[REPORT_TIME_MAX];
 	size_t i, block = 0;
 
@@ -102,7 +74,7 @@ static bool write_script(const char *directory, const struct lab_row *rows,
 	}
 	fprintf(out, "1 with lines lc rgb \"#444444\" notitle\n");
 	fprintf(out, "set output\n");
-	return finish(out, SCRIPT);
+	return plot_finish(out, SCRIPT);
 }
 
 bool lab_plot(const char *directory, const struct lab_row *rows, size_t count)

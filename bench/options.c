@@ -170,24 +170,40 @@ static const struct option timed_longs[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static int timed_option(void *options, int c, char *value)
+int options_take(const struct options_common *into, int option,
+    const char *value)
 {
-	struct timed_options *o = options;
-
-	switch (c) {
+	switch (option) {
 	case OPTION_TIME:
-		if (!options_seconds(&o->ns, value))
+		if (!options_seconds(into->ns, value))
 			return options_wrong("not a time in seconds", value);
 		return 0;
 	case OPTION_TRIALS:
-		if (!options_trials(&o->trials, value))
+		if (!options_trials(into->trials, value))
 			return options_wrong("not a number of trials", value);
 		return 0;
+	case OPTION_PLOT:
+		if (value[0] == '\0')
+			return options_wrong("not a directory", value);
+		*into->plot = value;
+		return 0;
 	default:
-		if (!options_format(&o->format, value))
+		if (!options_format(into->format, value))
 			return options_wrong("not a format", value);
 		return 0;
 	}
+}
+
+static int timed_option(void *options, int c, char *value)
+{
+	struct timed_options *o = options;
+	const struct options_common common = {
+		.ns = &o->ns,
+		.trials = &o->trials,
+		.format = &o->format,
+	};
+
+	return options_take(&common, c, value);
 }
 
 bool options_timed(struct timed_options *o, void (*help)(void), int argc,

@@ -62,6 +62,7 @@ enum {
 	OPTION_TIME,
 	OPTION_TRIALS,
 	OPTION_FORMAT,
+	OPTION_PLOT,
 	OPTION_HELP,
 	OPTION_OWN
 };
@@ -85,6 +86,20 @@ bool options_number(uint64_t *number, uint64_t max, const char *text);
 bool options_seconds(uint64_t *ns, const char *text);
 bool options_trials(unsigned *trials, const char *text);
 bool options_format(enum bench_format *format, const char *text);
+
+/* Where the values go that several commands take in the same way; NULL for what
+ * a command does not. */
+struct options_common {
+	uint64_t *ns;
+	unsigned *trials;
+	const char **plot;
+	enum bench_format *format;
+};
+
+/* Takes one of them: what a command's own function does not know.  Returns 0, or
+ * BENCH_USAGE after a message. */
+int options_take(const struct options_common *into, int option,
+    const char *value);
 
 /* These add what a word of a list means; false if it means nothing. */
 bool options_add_place(enum place places[PLACES], size_t *count,

@@ -16,7 +16,7 @@
 #define GAP_ROUNDS 20u /* of a trial with gaps, as far as possible */
 #define MAX_ROUNDS 1000000000000u
 
-enum { OPTION_WORK = OPTION_OWN, OPTION_GAP, OPTION_PLOT, OPTION_RECORD };
+enum { OPTION_WORK = OPTION_OWN, OPTION_GAP, OPTION_RECORD };
 
 static void add_via(struct pingpong_options *o, const struct via *via)
 {
@@ -140,6 +140,12 @@ static void help_pingpong(void)
 static int pingpong_option(void *options, int c, char *value)
 {
 	struct pingpong_options *o = options;
+	const struct options_common common = {
+		.ns = &o->trial_ns,
+		.trials = &o->trials,
+		.plot = &o->plot,
+		.format = &o->format,
+	};
 	uint64_t n;
 
 	switch (c) {
@@ -156,29 +162,13 @@ static int pingpong_option(void *options, int c, char *value)
 			return options_wrong("not a number of rounds", value);
 		o->rounds = n;
 		return 0;
-	case OPTION_TIME:
-		if (!options_seconds(&n, value))
-			return options_wrong("not a time in seconds", value);
-		o->trial_ns = n;
-		return 0;
-	case OPTION_TRIALS:
-		if (!options_trials(&o->trials, value))
-			return options_wrong("not a number of trials", value);
-		return 0;
-	case OPTION_PLOT:
-		if (value[0] == '\0')
-			return options_wrong("not a directory", value);
-		o->plot = value;
-		return 0;
 	case OPTION_RECORD:
 		if (value[0] == '\0')
 			return options_wrong("not a file", value);
 		o->record = value;
 		return 0;
 	default:
-		if (!options_format(&o->format, value))
-			return options_wrong("not a format", value);
-		return 0;
+		return options_take(&common, c, value);
 	}
 }
 

@@ -4,8 +4,6 @@
  * all are drawn by one script.
  */
 #define _GNU_SOURCE 1
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,35 +35,6 @@ struct album {
 };
 
 /* ---- files ------------------------------------------------------------- */
-
-static bool failed(const char *what, const char *name, int e)
-{
-	fprintf(stderr, BENCH_TOOL ": %s%s: %s\n", what, name, strerror(e));
-	return false;
-}
-
-static FILE *create(const struct album *a, const char *name)
-{
-	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s/%s", a->directory, name);
-	FILE *file = NULL;
-
-	errno = ENAMETOOLONG;
-	if (n > 0 && (size_t)n < sizeof(path))
-		file = fopen(path, "we");
-	if (!file)
-		failed("cannot write ", name, errno);
-	return file;
-}
-
-static bool finish(FILE *file, const char *name)
-{
-	bool bad = ferror(file) != 0;
-
-	if (fclose(file) != 0 || bad)
-		return failed("cannot write ", name, bad ? EIO : errno);
-	return true;
-}
 
 /* ---- axes -------------------------------------------------------------- */
 
@@ -414,7 +383,7 @@ static bool draw(const struct album *a, const struct picture *p, size_t of)
 		return true;
 	name_picture(name, p, &f[of]);
 	snprintf(file, sizeof(file), "%s.dat", name);
-	data = create(a, file);
+	data = plot_create(a->directory, file);
 	if (!data)
 		return false;
 	picture_head(a->script, name);
@@ -422,7 +391,7 @@ static bool draw(const struct album *a, const struct picture *p, size_t of)
 	if (p->along)
 		zero_x = axis_along(a, p, of, true);
 	curves(a, p, of, name, data, zero_x);
-	return finish(data, file);
+	return plot_finish(data, file);
 }
 
 bool plot_pingpong(const char *directory, const struct figures *figures,
@@ -433,14 +402,14 @@ bool plot_pingpong(const char *directory, const struct figures *figures,
 	bool ok = true;
 	int status;
 
-	a.script = create(&a, SCRIPT);
+	a.script = plot_create(a.directory, SCRIPT);
 	if (!a.script)
 		return false;
 	for (k = 0; k < PICTURES && ok; k++)
 		for (i = 0; i < count && ok; i++)
 			ok = draw(&a, &pictures[k], i);
 	fprintf(a.script, "set output\n");
-	if (!finish(a.script, SCRIPT) || !ok)
+	if (!plot_finish(a.script, SCRIPT) || !ok)
 		return false;
 	status = plot_run(directory, SCRIPT);
 	if (status != 0)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "report.h"
 
@@ -21,6 +22,11 @@ bool plot_possible(void);
 /* Makes the directory, if it is not there.  False, after a message, if nothing
  * could be drawn into it. */
 bool plot_prepare(const char *directory);
+
+/* A file in the directory, or NULL after a message; and its end, false after a
+ * message if not all was written. */
+FILE *plot_create(const char *directory, const char *name);
+bool plot_finish(FILE *file, const char *name);
 
 /* False, after a message, if that failed. */
 bool plot_pingpong(const char *directory, const struct figures *figures,

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,4 +70,26 @@ bool plot_prepare(const char *directory)
 	if (access(directory, W_OK | X_OK) != 0)
 		return failed("write into", directory);
 	return true;
+}
+
+FILE *plot_create(const char *directory, const char *name)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/%s", directory, name);
+	FILE *file = NULL;
+
+	errno = ENAMETOOLONG;
+	if (n > 0 && (size_t)n < sizeof(path))
+		file = fopen(path, "we");
+	if (!file)
+		failed("write", name);
+	return file;
+}
+
+bool plot_finish(FILE *file, const char *name)
+{
+	bool bad = ferror(file) != 0;
+
+	errno = EIO;
+	return (fclose(file) == 0 && !bad) || failed("write", name);
 }

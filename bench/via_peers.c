@@ -4,7 +4,8 @@
  *
  *	pthread-cond         process-shared mutex and condition in shared
  *	                     memory, in the same loop as the library's
- *	pthread-robust-cond  the same with a robust mutex
+ *	pthread-late-cond    the same, but the signal comes after the unlock
+ *	pthread-robust-cond  as the first, with a robust mutex
  *	posix-sem            two named semaphores
  *	pipe                 two named pipes, a byte for each turn
  *
@@ -101,68 +102,39 @@ static int pcond_end(struct via_side *side)
 	return pthread_mutex_unlock(&p->lock);
 }
 
-static int pcond_call(struct via_side *side, uint64_t rounds)
-{
-	struct pcond_pair *p = side->own;
-	int e = 0;
-
-	for (; rounds > 0 && e == 0; rounds--) {
-		p->turn = 1;
-		e = pthread_cond_signal(&p->changed);
-		while (e == 0 && p->turn != 0)
-			e = pthread_cond_wait(&p->changed, &p->lock);
-	}
-	return e;
-}
-
-static int pcond_serve(struct via_side *side)
-{
-	struct pcond_pair *p = side->own;
-	bool last = false;
-	int e;
-
-	e = pthread_mutex_lock(&p->lock);
-	while (e == 0 && !last) {
-		while (e == 0 && p->turn != 1)
-			e = pthread_cond_wait(&p->changed, &p->lock);
-		if (e != 0)
-			break;
-		last = via_last(side);
-		p->turn = 0;
-		e = pthread_cond_signal(&p->changed);
-	}
-	return e != 0 ? e : pthread_mutex_unlock(&p->lock);
-}
-
 /*
- * The other way that the manual allows: unlock first, then signal.  On one CPU
- * the one woken does not find the mutex taken; but each turn locks once more.
+ * Gives the turn away.  `late`: unlocks first, then signals; the manual allows
+ * both.  On one CPU the one woken then does not find the mutex taken; but each
+ * turn locks once more.
  */
-static int late_give(struct pcond_pair *p, int turn)
+static inline int pcond_give(struct pcond_pair *p, int turn, bool late)
 {
 	int e;
 
 	p->turn = turn;
+	if (!late)
+		return pthread_cond_signal(&p->changed);
 	e = pthread_mutex_unlock(&p->lock);
 	if (e == 0)
 		e = pthread_cond_signal(&p->changed);
 	return e == 0 ? pthread_mutex_lock(&p->lock) : e;
 }
 
-static int late_call(struct via_side *side, uint64_t rounds)
+static inline int pcond_call_either(struct via_side *side, uint64_t rounds,
+    bool late)
 {
 	struct pcond_pair *p = side->own;
 	int e = 0;
 
 	for (; rounds > 0 && e == 0; rounds--) {
-		e = late_give(p, 1);
+		e = pcond_give(p, 1, late);
 		while (e == 0 && p->turn != 0)
 			e = pthread_cond_wait(&p->changed, &p->lock);
 	}
 	return e;
 }
 
-static int late_serve(struct via_side *side)
+static inline int pcond_serve_either(struct via_side *side, bool late)
 {
 	struct pcond_pair *p = side->own;
 	bool last = false;
@@ -174,9 +146,29 @@ static int late_serve(struct via_side *side)
 		if (e != 0)
 			break;
 		last = via_last(side);
-		e = late_give(p, 0);
+		e = pcond_give(p, 0, late);
 	}
 	return e != 0 ? e : pthread_mutex_unlock(&p->lock);
+}
+
+static int pcond_call(struct via_side *side, uint64_t rounds)
+{
+	return pcond_call_either(side, rounds, false);
+}
+
+static int pcond_serve(struct via_side *side)
+{
+	return pcond_serve_either(side, false);
+}
+
+static int late_call(struct via_side *side, uint64_t rounds)
+{
+	return pcond_call_either(side, rounds, true);
+}
+
+static int late_serve(struct via_side *side)
+{
+	return pcond_serve_either(side, true);
 }
 
 /* ---- posix-sem --------------------------------------------------------- */
