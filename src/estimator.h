@@ -13,7 +13,7 @@
 
 #define HANDOFF__BUCKETS 13u /* below 256 ns, 512 ns, ... 524 us; longer */
 
-/* What is known of the waits at one site: an object, and what for. */
+/* What is known of the waits at one site. */
 struct handoff__history {
 	float count[HANDOFF__BUCKETS]; /* of waits, by how long they took */
 	float sum[HANDOFF__BUCKETS];   /* ns; of these together */

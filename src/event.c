@@ -229,6 +229,7 @@ int handoff_event_set(handoff_event *event)
 	id = v->head.id;
 	n = manual(v) ? HANDOFF__ALL : 1;
 	handoff__leave_stamp(&v->last);
+	/* A hint, like the stamp. */
 	if (handoff__may_time() && (atomic_load(&v->word) & MARK))
 		handoff__leave_time_now(&v->head);
 	HANDOFF__POINT();

@@ -17,8 +17,7 @@
 struct handoff__history *handoff__learnt_of(struct handoff__learnt *learnt,
     uint64_t id)
 {
-	/* Ids are random, but for the bits in which two sites of an object
-	 * differ. */
+	/* Ids are random. */
 	unsigned i = (unsigned)((id ^ id >> 32) % HANDOFF__SITES);
 
 	if (learnt->ids[i] != id) {

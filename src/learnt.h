@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a thread has learnt about waiting: of each site, which is an object and
- * what it is waited for, and of the machine.  All zero, as in a child of fork,
- * means nothing.
+ * What a thread has learnt about waiting: of each site, which is an object,
+ * whatever it is waited for, and of the machine.  All zero, as in a child of
+ * fork, means nothing.
  */
 #ifndef HANDOFF_LEARNT_H
 #define HANDOFF_LEARNT_H
@@ -22,7 +22,7 @@ struct handoff__learnt {
 	struct handoff__history sites[HANDOFF__SITES];
 };
 
-/* What has been learnt of the site with this id, which is not 0. */
+/* What has been learnt of the site with this id, an object's and not 0. */
 struct handoff__history *handoff__learnt_of(struct handoff__learnt *learnt,
     uint64_t id);
 

@@ -294,10 +294,12 @@ int handoff__mutex_lock(struct handoff__mutex *mutex, bool parked,
 
 	if (e == 0)
 		e = handoff__self_grow(handoff__self_pointer);
-	if (e == 0 && !parked)
-		/* Most often it is free, and there is no wait to begin. */
-		e = take(mutex, handoff__self_pointer, 0, false, &x.seen);
-	if (!parked ? e != EBUSY : e != 0)
+	if (e != 0)
+		return e;
+	/* Most often it is free, and there is no wait to begin. */
+	if (!parked &&
+	    (e = take(mutex, handoff__self_pointer, 0, false, &x.seen)) !=
+	        EBUSY)
 		return e;
 	e = handoff__wait_for(&x, deadline);
 	/* Relaxed: if it was another's asking, that one asks again. */

@@ -208,7 +208,8 @@ struct handoff__baton {
 	struct handoff__head head;
 	_Atomic uint64_t state; /* marks, number, turn; see baton.c */
 	uint32_t parties;
-	_Atomic uint32_t last; /* of the last to pass */
+	_Atomic uint32_t last; /* of the last to pass to, or to become, one who
+	                        * parks */
 	struct handoff__statistics statistics;
 	uint32_t spare;
 	_Atomic uint32_t tokens[HANDOFF__PARTIES];

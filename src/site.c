@@ -2,9 +2,10 @@
 /*
  * The loop of waiting, the same for all primitives.
  *
+ *   0  where the last waits were ended by yields, yield; content: done
  *   1  look; content: done
- *   2  spin as long as wait.c says, and look again; at the end of a slice ask
- *      whether somebody died
+ *   2  spin or yield as long as wait.c says, and look again; at the end of a
+ *      slice ask whether somebody died
  *   3  before the first park ask the same, once a millisecond at the most
  *   4  mark; if what was seen has changed, look again
  *   5  park until woken, until a slice ends or until the deadline

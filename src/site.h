@@ -66,6 +66,7 @@ void handoff__replace_stamp(_Atomic uint32_t *last, uint64_t id,
  * step after which the object may be gone.  Relaxed: a hint. */
 #define HANDOFF__TIMED 8u
 
+/* Counts what may be a wake: true for one in so many. */
 static inline bool handoff__may_time(void)
 {
 	struct handoff__self *self = handoff__self_known();
