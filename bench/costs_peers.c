@@ -150,23 +150,16 @@ static int peers_open(void **objects, const char *name)
 	return e != 0 ? e : sem_make(&p->sem, name);
 }
 
+/* Nothing is destroyed: that could wait for ever for who was killed in it. */
 static void peers_close(void *objects)
 {
 	struct peers *p = objects;
-	unsigned i;
 
 	close(p->pipe[0]);
 	close(p->pipe[1]);
 	if (p->event >= 0)
 		close(p->event);
 	sem_close(p->sem);
-	pthread_cond_destroy(&p->cond);
-	for (i = 0; i < COSTS_EACH; i++) {
-		pthread_rwlock_destroy(&p->rwlocks[i].rwlock);
-		pthread_mutex_destroy(&p->recursive[i].mutex);
-		pthread_mutex_destroy(&p->robust[i].mutex);
-		pthread_mutex_destroy(&p->mutexes[i].mutex);
-	}
 	munmap(p, sizeof(*p));
 }
 

@@ -16,7 +16,7 @@
 
 static const struct {
 	const char *name;
-	const char *floor;
+	const char *floor; /* to compare with */
 	enum { ONE_CPU, TWO_CPUS, ANY_CPUS } cpus;
 	unsigned loops;
 } places[PLACES] = {

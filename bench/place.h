@@ -25,7 +25,7 @@ enum place place_find(const char *name);
 /* How many endless loops run there, on the CPU of part 0. */
 unsigned place_loops(enum place place);
 
-/* The via whose cost is the floor at that place. */
+/* The via that others are compared with at that place: no lower limit. */
 const char *place_floor(enum place place);
 
 /* Finds the CPUs of part 0 and part 1, PLACE_ANY_CPU for not pinned.  Returns

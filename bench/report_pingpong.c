@@ -77,7 +77,7 @@ static void table_block(const struct figures *f)
 	}
 	printf("; ratio: %s to that of %s", of, place_floor(f->place));
 	printf(f->peer ? "; peer: to that of %s\n" : "\n", f->peer);
-	printf("%-20s%6s%6s%8s%8s%8s%8s%8s%8s%8s%6s%7s%10s%10s\n", "via",
+	printf("%-22s%6s%6s%8s%8s%8s%8s%8s%8s%8s%6s%7s%10s%10s\n", "via",
 	    "ratio", "peer", "mean", "min", "p50", "p90", "p99", "p99.9", "max",
 	    "cpu", "blocks", last, "rounds");
 }
@@ -121,7 +121,7 @@ static void table_row(const struct figures *f)
 	char text[REPORT_TIME_MAX];
 	size_t i;
 
-	printf("%-20s", f->via->name);
+	printf("%-22s", f->via->name);
 	if (f->skipped) {
 		printf(" skipped: %s\n", f->skipped);
 		return;
@@ -152,7 +152,7 @@ static void table_waits(const struct figures *f, size_t count)
 			printf("\nwaits, each round trip%9s%10s%10s\n", "spins",
 			    "yields", "parks");
 		any = true;
-		printf("%-20s%11.2f%10.2f%10.2f\n", f[i].via->name, f[i].spins,
+		printf("%-22s%9.2f%10.2f%10.2f\n", f[i].via->name, f[i].spins,
 		    f[i].yields, f[i].parks);
 	}
 }

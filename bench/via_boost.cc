@@ -40,7 +40,7 @@ template <class Object> void remove(const char *base, const char *suffix)
 
 } // namespace
 
-/* ---- boost-named-cond -------------------------------------------------- */
+/* ---- boost-named-cond, boost-late-named-cond --------------------------- */
 
 #define MUTEX ".mutex"
 #define CHANGED ".changed"
@@ -98,26 +98,51 @@ int via_boost_named_end(struct via_side *side)
 	});
 }
 
-int via_boost_named_call(struct via_side *side, uint64_t rounds)
+namespace
+{
+
+template <bool late> int named_call(struct via_side *side, uint64_t rounds)
 {
 	return via_boost_guard([=] {
 		named *n = named_of(side);
 
-		via_boost_call(*n->lock, *n->changed, *n->turn, rounds);
+		via_boost_call<late>(*n->lock, *n->changed, *n->turn, rounds);
 		return 0;
 	});
 }
 
-int via_boost_named_serve(struct via_side *side)
+template <bool late> int named_serve(struct via_side *side)
 {
 	return via_boost_guard([=] {
 		named *n = named_of(side);
 
 		n->lock->lock();
-		via_boost_serve(*n->lock, *n->changed, *n->turn, side);
+		via_boost_serve<late>(*n->lock, *n->changed, *n->turn, side);
 		n->lock->unlock();
 		return 0;
 	});
+}
+
+} // namespace
+
+int via_boost_named_call(struct via_side *side, uint64_t rounds)
+{
+	return named_call<false>(side, rounds);
+}
+
+int via_boost_named_serve(struct via_side *side)
+{
+	return named_serve<false>(side);
+}
+
+int via_boost_late_call(struct via_side *side, uint64_t rounds)
+{
+	return named_call<true>(side, rounds);
+}
+
+int via_boost_late_serve(struct via_side *side)
+{
+	return named_serve<true>(side);
 }
 
 void via_boost_named_close(struct via_side *side)

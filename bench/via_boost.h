@@ -12,12 +12,15 @@
 extern "C" {
 #endif
 
-#define VIA_BOOST_WAY(way)                                                  \
-	int via_boost_##way##_open(struct via_side *side);                  \
+#define VIA_BOOST_TURNS(way)                                                \
 	int via_boost_##way##_call(struct via_side *side, uint64_t rounds); \
-	int via_boost_##way##_serve(struct via_side *side);                 \
-	void via_boost_##way##_close(struct via_side *side);                \
-	void via_boost_##way##_unlink(const char *base);
+	int via_boost_##way##_serve(struct via_side *side);
+
+#define VIA_BOOST_WAY(way)                                   \
+	int via_boost_##way##_open(struct via_side *side);   \
+	void via_boost_##way##_close(struct via_side *side); \
+	void via_boost_##way##_unlink(const char *base);     \
+	VIA_BOOST_TURNS(way)
 
 #define VIA_BOOST_LOCKED(way)                               \
 	int via_boost_##way##_begin(struct via_side *side); \
@@ -25,6 +28,7 @@ extern "C" {
 
 VIA_BOOST_WAY(named)
 VIA_BOOST_LOCKED(named)
+VIA_BOOST_TURNS(late)
 VIA_BOOST_WAY(queue)
 VIA_BOOST_WAY(spin_cond)
 VIA_BOOST_LOCKED(spin_cond)
@@ -54,20 +58,31 @@ template <class Work> int via_boost_guard(Work work) noexcept
 	}
 }
 
+/* Late: unlocks first, then signals; as in via_peers.c. */
+template <bool late, class Lock, class Condition>
+void via_boost_give(Lock &lock, Condition &changed, int &turn, int whose)
+{
+	turn = whose;
+	if (late)
+		lock.unlock();
+	changed.notify_one();
+	if (late)
+		lock.lock();
+}
+
 /* The handing over with a mutex and a condition, in the same loop as with the
  * library's and the system's. */
-template <class Lock, class Condition>
+template <bool late = false, class Lock, class Condition>
 void via_boost_call(Lock &lock, Condition &changed, int &turn, uint64_t rounds)
 {
 	for (; rounds > 0; rounds--) {
-		turn = 1;
-		changed.notify_one();
+		via_boost_give<late>(lock, changed, turn, 1);
 		while (turn != 0)
 			changed.wait(lock);
 	}
 }
 
-template <class Lock, class Condition>
+template <bool late = false, class Lock, class Condition>
 void via_boost_serve(Lock &lock, Condition &changed, int &turn,
     const struct via_side *side)
 {
@@ -75,8 +90,7 @@ void via_boost_serve(Lock &lock, Condition &changed, int &turn,
 		while (turn != 1)
 			changed.wait(lock);
 		last = via_is_last(side);
-		turn = 0;
-		changed.notify_one();
+		via_boost_give<late>(lock, changed, turn, 0);
 	}
 }
 #endif

@@ -4,6 +4,8 @@
  *
  *	boost-named-cond  named_mutex and named_condition as Boost makes them
  *	                  on this system
+ *	boost-late-named-cond
+ *	                  the same, but it unlocks before it signals
  *	boost-spin-cond   interprocess_mutex and interprocess_condition in
  *	                  shared memory, in the form that Boost has for
  *	                  systems which offer it nothing
@@ -17,9 +19,9 @@
 
 #ifdef HAVE_BOOST
 
-#define WAY(way)                                                            \
-	.open = via_boost_##way##_open, .call = via_boost_##way##_call,     \
-	.serve = via_boost_##way##_serve, .close = via_boost_##way##_close, \
+#define WAY(way, turns)                                                       \
+	.open = via_boost_##way##_open, .call = via_boost_##turns##_call,     \
+	.serve = via_boost_##turns##_serve, .close = via_boost_##way##_close, \
 	.unlink = via_boost_##way##_unlink
 #define LOCKED(way) \
 	.begin = via_boost_##way##_begin, .end = via_boost_##way##_end
@@ -31,7 +33,7 @@ static const char *missing(void)
 	return NO_BOOST;
 }
 
-#define WAY(way) .missing = missing
+#define WAY(way, turns) .missing = missing
 #define LOCKED(way) .end = NULL
 
 #endif
@@ -40,16 +42,26 @@ const struct via via_boost[] = {
 	{
 	    .name = "boost-named-cond",
 	    .group = VIA_PEERS,
-	    WAY(named),
+	    WAY(named, named),
+	    LOCKED(named),
+	},
+	{
+	    .name = "boost-late-named-cond",
+	    .group = VIA_PEERS,
+	    WAY(named, late),
 	    LOCKED(named),
 	},
 	{
 	    .name = "boost-spin-cond",
 	    .group = VIA_PEERS,
-	    WAY(spin_cond),
+	    WAY(spin_cond, spin_cond),
 	    LOCKED(spin_cond),
 	},
-	{ .name = "boost-spin-sem", .group = VIA_PEERS, WAY(spin_sem) },
-	{ .name = "boost-mq", .group = VIA_PEERS, WAY(queue) },
+	{
+	    .name = "boost-spin-sem",
+	    .group = VIA_PEERS,
+	    WAY(spin_sem, spin_sem),
+	},
+	{ .name = "boost-mq", .group = VIA_PEERS, WAY(queue, queue) },
 };
 const size_t via_boost_count = sizeof(via_boost) / sizeof(via_boost[0]);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Floors: two processes hand a turn to each other with nothing around it, no
- * names, deaths, deadlines, and nothing learnt.
+ * names, deaths, deadlines, and nothing learnt.  They are to compare with, and
+ * no limits: who leaves the line alone for a moment before it looks may be
+ * faster than who looks all the time.
  *
  *	line1        one cache line that both write, spinning
  *	line2        a cache line for each direction, spinning

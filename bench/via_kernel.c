@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Peers, continued: queues and counters of the kernel.
+ * Peers, continued: pipes, queues and counters of the kernel.
  *
+ *	pipe         two pipes, passed over a Unix socket, a byte for each turn
  *	posix-mq     two message queues, a byte for each turn
  *	eventfd      two event counters, passed over a Unix socket (Linux)
  *	unix-stream  a Unix stream socket, a byte for each turn
@@ -12,6 +13,7 @@
 #endif
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +40,8 @@
 struct stream {
 	int listener; /* of part 0, until it has accepted */
 	int socket;
-	int out, in; /* eventfd's own */
+	int out, in;   /* of eventfd and pipe */
+	int others[2]; /* part 1's out and in, until it has them: of pipe */
 };
 
 static void stream_address(struct sockaddr_un *address, const char *base)
@@ -149,9 +152,7 @@ static int stream_serve(struct via_side *side)
 	return e;
 }
 
-/* ---- eventfd ----------------------------------------------------------- */
-
-#ifdef HAVE_SYS_EVENTFD_H
+/* ---- descriptors, passed over the stream ------------------------------ */
 
 /* A message of one byte with two descriptors. */
 struct parcel {
@@ -197,7 +198,7 @@ static int receive_pair(int fd, int pair[2])
 
 	parcel_init(&p);
 	do {
-		n = recvmsg(fd, &p.message, MSG_CMSG_CLOEXEC);
+		n = recvmsg(fd, &p.message, 0);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno;
@@ -208,6 +209,94 @@ static int receive_pair(int fd, int pair[2])
 	memcpy(pair, CMSG_DATA(head), 2 * sizeof(int));
 	return 0;
 }
+
+/* Part 1, before its first turn. */
+static int receive_ends(struct stream *s)
+{
+	int pair[2], e;
+
+	if (s->out >= 0)
+		return 0;
+	e = receive_pair(s->socket, pair);
+	if (e != 0)
+		return e;
+	s->out = pair[0];
+	s->in = pair[1];
+	return 0;
+}
+
+static void close_ends(struct via_side *side)
+{
+	struct stream *s = side->own;
+
+	close(s->out);
+	close(s->in);
+	stream_close(side);
+}
+
+/* ---- pipe -------------------------------------------------------------- */
+
+/* A part that is left alone reads the end, or is told so when it writes. */
+static int pipes_open(struct via_side *side)
+{
+	int e = stream_open(side), there[2], back[2];
+	struct stream *s = side->own;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (e != 0 || side->part != 0)
+		return e;
+	if (pipe(there) != 0 || pipe(back) != 0)
+		return errno;
+	s->out = there[1];
+	s->in = back[0];
+	s->others[0] = back[1];
+	s->others[1] = there[0];
+	return 0;
+}
+
+static int pipes_begin(struct via_side *side)
+{
+	struct stream *s = side->own;
+	int e = stream_begin(side);
+
+	if (e == 0)
+		e = send_pair(s->socket, s->others);
+	close(s->others[0]);
+	close(s->others[1]);
+	return e;
+}
+
+static int pipes_call(struct via_side *side, uint64_t rounds)
+{
+	struct stream *s = side->own;
+	int e = 0;
+
+	for (; rounds > 0 && e == 0; rounds--) {
+		e = via_put_byte(s->out);
+		if (e == 0)
+			e = via_get_byte(s->in);
+	}
+	return e;
+}
+
+static int pipes_serve(struct via_side *side)
+{
+	struct stream *s = side->own;
+	int e = receive_ends(s);
+	bool last = false;
+
+	while (e == 0 && !last) {
+		e = via_get_byte(s->in);
+		last = via_last(side);
+		if (e == 0)
+			e = via_put_byte(s->out);
+	}
+	return e;
+}
+
+/* ---- eventfd ----------------------------------------------------------- */
+
+#ifdef HAVE_SYS_EVENTFD_H
 
 static int eventfd_open(struct via_side *side)
 {
@@ -228,15 +317,6 @@ static int eventfd_begin(struct via_side *side)
 	int pair[2] = { s->in, s->out };
 
 	return e != 0 ? e : send_pair(s->socket, pair);
-}
-
-static void eventfd_close(struct via_side *side)
-{
-	struct stream *s = side->own;
-
-	close(s->out);
-	close(s->in);
-	stream_close(side);
 }
 
 static int count_up(int fd)
@@ -275,16 +355,9 @@ static int eventfd_call(struct via_side *side, uint64_t rounds)
 static int eventfd_serve(struct via_side *side)
 {
 	struct stream *s = side->own;
+	int e = receive_ends(s);
 	bool last = false;
-	int pair[2], e = 0;
 
-	if (s->out < 0) {
-		e = receive_pair(s->socket, pair);
-		if (e != 0)
-			return e;
-		s->out = pair[0];
-		s->in = pair[1];
-	}
 	while (e == 0 && !last) {
 		e = await_count(s->in);
 		last = via_last(side);
@@ -296,8 +369,7 @@ static int eventfd_serve(struct via_side *side)
 
 #define EVENTFD                                                             \
 	.open = eventfd_open, .begin = eventfd_begin, .call = eventfd_call, \
-	.serve = eventfd_serve, .close = eventfd_close,                     \
-	.unlink = stream_unlink
+	.serve = eventfd_serve, .close = close_ends, .unlink = stream_unlink
 
 #else
 
@@ -402,10 +474,14 @@ static int queue_send(mqd_t queue)
 static int queue_receive(mqd_t queue)
 {
 	char byte;
+	ssize_t n;
 
-	while (mq_receive(queue, &byte, 1, NULL) < 0)
+	while ((n = mq_receive(queue, &byte, 1, NULL)) != 1) {
+		if (n >= 0)
+			return EBADMSG;
 		if (errno != EINTR)
 			return errno;
+	}
 	return 0;
 }
 
@@ -453,6 +529,16 @@ static const char *queues_missing(void)
 #endif
 
 const struct via via_kernel[] = {
+	{
+	    .name = "pipe",
+	    .group = VIA_PEERS,
+	    .open = pipes_open,
+	    .begin = pipes_begin,
+	    .call = pipes_call,
+	    .serve = pipes_serve,
+	    .close = close_ends,
+	    .unlink = stream_unlink,
+	},
 	{ .name = "posix-mq", .group = VIA_PEERS, QUEUES },
 	{ .name = "eventfd", .group = VIA_PEERS, EVENTFD },
 	{

@@ -4,10 +4,9 @@
  *
  *	pthread-cond         process-shared mutex and condition in shared
  *	                     memory, in the same loop as the library's
- *	pthread-late-cond    the same, but the signal comes after the unlock
- *	pthread-robust-cond  as the first, with a robust mutex
+ *	pthread-late-cond    the same, but it unlocks before it signals
+ *	pthread-robust-cond  as pthread-cond, with a robust mutex
  *	posix-sem            two named semaphores
- *	pipe                 two named pipes, a byte for each turn
  *
  * More of them are in via_kernel.c and via_boost_list.c.
  */
@@ -18,8 +17,6 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "bench.h"
 #include "via.h"
@@ -262,89 +259,6 @@ static int sems_serve(struct via_side *side)
 	return e;
 }
 
-/* ---- pipe -------------------------------------------------------------- */
-
-struct pipes {
-	int out;
-	int in;
-};
-
-#define PATH_BYTES 4096
-
-/* Opened both ways, so that it does not wait for the other process. */
-static int pipe_open_one(int *fd, const struct via_side *side,
-    const char *suffix)
-{
-	char path[PATH_BYTES];
-
-	via_path(path, sizeof(path), side->base, suffix);
-	if (side->part == 0 && mkfifo(path, 0600) != 0)
-		return errno;
-	*fd = open(path, O_RDWR | O_CLOEXEC);
-	return *fd < 0 ? errno : 0;
-}
-
-static int pipes_open(struct via_side *side)
-{
-	struct pipes *p = calloc(1, sizeof(*p));
-	int e;
-
-	if (!p)
-		return ENOMEM;
-	side->own = p;
-	e = pipe_open_one(side->part == 0 ? &p->out : &p->in, side, "there");
-	if (e != 0)
-		return e;
-	return pipe_open_one(side->part == 0 ? &p->in : &p->out, side, "back");
-}
-
-static void pipes_close(struct via_side *side)
-{
-	struct pipes *p = side->own;
-
-	close(p->out);
-	close(p->in);
-	free(p);
-}
-
-static void pipes_unlink(const char *base)
-{
-	char path[PATH_BYTES];
-
-	via_path(path, sizeof(path), base, "there");
-	unlink(path);
-	via_path(path, sizeof(path), base, "back");
-	unlink(path);
-}
-
-static int pipes_call(struct via_side *side, uint64_t rounds)
-{
-	struct pipes *p = side->own;
-	int e = 0;
-
-	for (; rounds > 0 && e == 0; rounds--) {
-		e = via_put_byte(p->out);
-		if (e == 0)
-			e = via_get_byte(p->in);
-	}
-	return e;
-}
-
-static int pipes_serve(struct via_side *side)
-{
-	struct pipes *p = side->own;
-	bool last = false;
-	int e = 0;
-
-	while (e == 0 && !last) {
-		e = via_get_byte(p->in);
-		last = via_last(side);
-		if (e == 0)
-			e = via_put_byte(p->out);
-	}
-	return e;
-}
-
 const struct via via_peers[] = {
 	{
 	    .name = "pthread-cond",
@@ -387,15 +301,6 @@ const struct via via_peers[] = {
 	    .serve = sems_serve,
 	    .close = sems_close,
 	    .unlink = sems_unlink,
-	},
-	{
-	    .name = "pipe",
-	    .group = VIA_PEERS,
-	    .open = pipes_open,
-	    .call = pipes_call,
-	    .serve = pipes_serve,
-	    .close = pipes_close,
-	    .unlink = pipes_unlink,
 	},
 };
 const size_t via_peers_count = sizeof(via_peers) / sizeof(via_peers[0]);

@@ -193,10 +193,14 @@ vias() {
 }
 
 places="cross same free"
-ways="$(vias ours) $(vias floors) futex posix-sem"
+ways="$(vias ours) $(vias floors) $(vias peers)"
 has_rows() {
-	count=0
+	count=0 pairs=0
 	for via in $ways; do
+		case $via in
+		pthread-cond | pthread-late-cond) pairs=$((pairs + 1)) ;;
+		boost-named-cond | boost-late-named-cond) pairs=$((pairs + 1)) ;;
+		esac
 		for place in $places; do
 			count=$((count + 1))
 			grep "\"via\":\"$via\",\"place\":\"$place\"" "$dir/out" |
@@ -205,10 +209,29 @@ has_rows() {
 		done
 	done
 	[ $count -gt 20 ] || fail "--help has no ways"
+	[ $pairs = 4 ] || fail "--help has not both of each condition"
+}
+
+# The library's ways, and they alone, tell what their waits did; none of them
+# makes 64 round trips without a wait.
+has_waits() {
+	[ $python = yes ] || return 0
+	python3 - "$dir/out" <<-'END' >"$dir/err" 2>&1 || fail "waits differ"
+	import json, sys
+	kinds = ["spins_per_round", "yields_per_round", "parks_per_round"]
+	runs = json.load(open(sys.argv[1]))["runs"]
+	assert any(r["group"] == "ours" and "rtt_ns" in r for r in runs)
+	for r in runs:
+	    ours = r["group"] == "ours" and "skipped" not in r
+	    assert all((k in r) == ours for k in kinds), r
+	    if ours:
+	        assert all(r[k] >= 0 for k in kinds), r
+	        assert sum(r[k] for k in kinds) > 0, r
+	END
 }
 
 prints_json runs pingpong --rounds=64 --time=0.05 --trials=1 \
-    --via=ours,floors,futex,posix-sem --place=cross,same,free && has_rows
+    --via=ours,floors,peers --place=cross,same,free && has_rows && has_waits
 # The figures of the grid agree with each other.
 agrees() {
 	grep -Eq '"(best|skipped)":' "$dir/out" ||
@@ -237,7 +260,27 @@ agrees() {
 
 prints_json cells grid --time=0.005 --trials=2 --via=sem,word \
     --place=same,free --work=0,10000 --gap=0 && agrees
-prints_json costs costs --trials=1
+
+# Boost's mutex costs something, or there is a reason.
+has_boost() {
+	grep -q '"via":"boost-named-mutex"' "$dir/out" ||
+	    fail "nothing about boost-named-mutex"
+	[ $python = yes ] || return 0
+	python3 - "$dir/out" <<-'END' >"$dir/err" 2>&1 || fail "costs differ"
+	import json, sys
+	costs = json.load(open(sys.argv[1]))["costs"]
+	rows = [c for c in costs if c["via"] == "boost-named-mutex"]
+	if "skipped" in rows[0]:
+	    assert len(rows) == 1 and rows[0]["skipped"]
+	else:
+	    alone = [c["what"] for c in rows if not c["contended"]]
+	    assert alone == ["acquire+release", "acquire", "release"], alone
+	    assert all(c["ns"]["p50"] >= c["ns"]["min"] for c in rows)
+	    assert rows[0]["ns"]["min"] > 0 or rows[-1]["ns"]["min"] > 0
+	END
+}
+
+prints_json costs costs --trials=1 && has_boost
 prints_json fairness fairness --time=0.1
 prints_json ladder ladder --time=0.01 --trials=1
 prints_json idle idle --time=0.1
@@ -285,16 +328,33 @@ running() {
 	done | grep -c '/\(lt-\)\{0,1\}handoff-bench$'
 }
 
-# Signals the bench as soon as so many processes run.
-interrupt() {
+# Waits until so many processes run.
+await_running() {
 	tries=0
-	until [ "$(running)" -ge "$2" ]; do
+	until [ "$(running)" -ge "$1" ]; do
 		tries=$((tries + 1))
-		[ $tries -lt 200 ] || break
+		[ $tries -lt 200 ] || return
 		sleep 0.1
 	done
-	[ $tries = 200 ] || : >"$dir/mid-run"
+	: >"$dir/mid-run"
+}
+
+# Signals the bench as soon as so many processes run.
+interrupt() {
+	await_running "$2"
 	kill -s "$1" "$(cat "$dir/pid")"
+}
+
+# The same with one of those that the bench has started.
+interrupt_part() {
+	await_running "$2"
+	parent=$(cat "$dir/pid")
+	for pid in $(processes); do
+		grep -q "^PPid:[[:blank:]]*$parent\$" "/proc/$pid/status" ||
+		    continue
+		kill -s "$1" "$pid"
+		break
+	done
 }
 
 # ends_by SIGNAL STATUS PROCESSES COMMAND...
@@ -319,6 +379,25 @@ ends() {
 	ends_by KILL 137 "$@"
 }
 
+# fails_by SIGNAL MESSAGE COMMAND...: of one of the two parts.
+fails_by() {
+	signal=$1 message=$2
+	shift 2
+	rm -f "$dir/mid-run"
+	interrupt_part "$signal" 3 2>/dev/null &
+	run "$@"
+	status=$?
+	arguments="$arguments, SIG$signal to a part"
+	kill $! 2>/dev/null
+	wait
+	[ -e "$dir/mid-run" ] || fail "never 3 processes"
+	[ $status = 1 ] || fail "status $status, not 1"
+	[ ! -s "$dir/out" ] || fail "something on stdout"
+	[ "$(wc -l <"$dir/err")" -eq 1 ] || fail "not one line on stderr"
+	grep -q "$message" "$dir/err" || fail "does not say: $message"
+	leaves_nothing
+}
+
 # Who started this test may have had it ignored.
 int=yes
 # shellcheck disable=SC2016
@@ -330,10 +409,14 @@ fi
 
 ends 3 pingpong --via=cond --time=60
 ends 3 pingpong --via=named-cond,posix-sem,line2 --place=free --trials=1000
-ends 5 pingpong --via=sem --place=busy2 --time=60
+ends 3 pingpong --via=pipe,eventfd --place=free --time=60
+ends 7 pingpong --via=sem --place=busy4 --time=60
+ends 4 pingpong --via=sem --place=same1 --time=60
 ends 3 costs --trials=1000
 ends 3 fairness --time=60
 ends 3 grid --place=free --time=60
 ends 2 ladder --time=60
 ends 3 idle --time=60
+fails_by KILL 'pipe, free: part' pingpong --via=pipe --place=free --time=60
+fails_by STOP 'takes too long' costs --trials=1000
 exit $bad
