@@ -240,7 +240,7 @@ static int create(struct handoff__open **found,
 	if (e != 0) {
 		/* Locked in init and never seen by anybody. */
 		handoff__self_forget(open->header,
-		    HANDOFF__HEADER + open->bytes);
+		    HANDOFF__HEADER + (size_t)open->bytes);
 		handoff__process_lock();
 		handoff__segment_remove(open);
 		handoff__segment_discard(open);
