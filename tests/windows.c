@@ -224,6 +224,32 @@ static int part_make(void)
 	return open_table(&t, HANDOFF_CREATE, lay_and_stay);
 }
 
+/* Opens and closes, so that it holds the process's own lock now and then. */
+static DWORD WINAPI be_busy(void *arg)
+{
+	struct table *t;
+
+	(void)arg;
+	for (;;)
+		if (open_table(&t, 0, NULL) == 0)
+			handoff_close(t);
+}
+
+/* Ends its process while its other threads are in the midst of the library. */
+static int part_exit(void)
+{
+	struct table *t;
+	int e = open_table(&t, 0, NULL);
+
+	if (e == 0)
+		e = handoff_mutex_lock(&t->lock);
+	for (int i = 0; i < 3 && e == 0; i++)
+		if (!CreateThread(NULL, 0, be_busy, NULL, 0, NULL))
+			e = EAGAIN;
+	Sleep(20);
+	return e;
+}
+
 static DWORD WINAPI lock_and_end(void *arg)
 {
 	return (DWORD)handoff_mutex_lock(arg);
@@ -233,7 +259,7 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } parts[] = { { "play", part_play }, { "hold", part_hold },
-	{ "wait", part_wait }, { "make", part_make } };
+	{ "wait", part_wait }, { "make", part_make }, { "exit", part_exit } };
 
 static HANDLE start(const char *part)
 {
@@ -323,6 +349,21 @@ static void a_thread_that_ends_is_told_of(void)
 	CHECK(handoff_mutex_trylock(&t->lock) == EOWNERDEAD);
 	CHECK(handoff_mutex_consistent(&t->lock) == 0);
 	CHECK(handoff_mutex_unlock(&t->lock) == 0);
+	CHECK(handoff_close(t) == 0);
+}
+
+static void a_process_ends_whatever_its_threads_do(void)
+{
+	struct table *t;
+
+	CHECK(open_table(&t, HANDOFF_CREATE, lay) == 0);
+	for (int i = 0; i < 20; i++) {
+		CHECK(end(start("exit")) == 0);
+		CHECK(handoff_mutex_lock_until(&t->lock,
+		          handoff_after(LONG_TIME)) == EOWNERDEAD);
+		CHECK(handoff_mutex_consistent(&t->lock) == 0);
+		CHECK(handoff_mutex_unlock(&t->lock) == 0);
+	}
 	CHECK(handoff_close(t) == 0);
 }
 
@@ -417,6 +458,7 @@ int main(int argc, char **argv)
 	processes_pass_turns();
 	a_terminated_owner_is_told_of();
 	a_thread_that_ends_is_told_of();
+	a_process_ends_whatever_its_threads_do();
 	a_terminated_waiter_harms_nobody();
 	a_terminated_maker_leaves_nothing();
 	a_name_lives_while_it_is_open();

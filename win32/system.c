@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: ISC */
-/* Clock, CPU, random bits, memory, and the end of a thread. */
+/* Clock, CPU, random bits and memory. */
 #include "system.h"
 
 #include "port.h"
 
 #include <bcrypt.h>
-#include <errno.h>
 #include <string.h>
 
 #define SECOND 1000000000u
@@ -152,42 +151,6 @@ void handoff__private_free(void *memory, size_t bytes)
 {
 	(void)bytes;
 	VirtualFree(memory, 0, MEM_RELEASE);
-}
-
-/* ---- The end of a thread ----------------------------------------------- */
-
-static INIT_ONCE end_once = INIT_ONCE_STATIC_INIT;
-static DWORD end_index = FLS_OUT_OF_INDEXES;
-static _Atomic(void (*)(void *)) end_fn;
-
-static void WINAPI at_end(void *arg)
-{
-	if (arg)
-		atomic_load (&end_fn)(arg);
-}
-
-/* A thread that ends calls into this module, which therefore stays. */
-static BOOL CALLBACK make_index(INIT_ONCE *once, void *arg, void **context)
-{
-	HMODULE module;
-
-	(void)once;
-	(void)arg;
-	(void)context;
-	GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN |
-	        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
-	    (const wchar_t *)(const void *)&end_index, &module);
-	end_index = FlsAlloc(at_end);
-	return TRUE;
-}
-
-int handoff__at_thread_end(void (*fn)(void *arg), void *arg)
-{
-	atomic_store(&end_fn, fn);
-	InitOnceExecuteOnce(&end_once, make_index, NULL, NULL);
-	return end_index != FLS_OUT_OF_INDEXES && FlsSetValue(end_index, arg) ?
-	    0 :
-	    ENOMEM;
 }
 
 /* ---- What Windows does not have ---------------------------------------- */
