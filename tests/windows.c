@@ -228,11 +228,13 @@ static int part_make(void)
 static DWORD WINAPI be_busy(void *arg)
 {
 	struct table *t;
+	int e = 0;
 
 	(void)arg;
-	for (;;)
-		if (open_table(&t, 0, NULL) == 0)
-			handoff_close(t);
+	while (e == 0)
+		if ((e = open_table(&t, 0, NULL)) == 0)
+			e = handoff_close(t);
+	return 1;
 }
 
 /* Ends its process while its other threads are in the midst of the library. */
