@@ -252,6 +252,14 @@ static int part_exit(void)
 	return e;
 }
 
+/* Looks whether there is one in its own space. */
+static int part_elsewhere(void)
+{
+	struct table *t;
+
+	return open_table(&t, 0, NULL);
+}
+
 static DWORD WINAPI lock_and_end(void *arg)
 {
 	return (DWORD)handoff_mutex_lock(arg);
@@ -261,7 +269,8 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } parts[] = { { "play", part_play }, { "hold", part_hold },
-	{ "wait", part_wait }, { "make", part_make }, { "exit", part_exit } };
+	{ "wait", part_wait }, { "make", part_make }, { "exit", part_exit },
+	{ "elsewhere", part_elsewhere } };
 
 static HANDLE start(const char *part)
 {
@@ -451,12 +460,81 @@ static void deadlines_are_never_early(void)
 	CHECK(handoff_close(t) == 0);
 }
 
+/* Whether the list of those who may open an object has everybody. */
+static int lets_in_everybody(HANDLE object)
+{
+	_Alignas(8) unsigned char descriptor[1024];
+	_Alignas(8) unsigned char everybody[SECURITY_MAX_SID_SIZE];
+	DWORD n = sizeof everybody;
+	BOOL present = FALSE;
+	BOOL defaulted;
+	ACL *list = NULL;
+
+	CHECK(CreateWellKnownSid(WinWorldSid, NULL, everybody, &n));
+	CHECK(GetKernelObjectSecurity(object, DACL_SECURITY_INFORMATION,
+	    descriptor, sizeof descriptor, &n));
+	CHECK(GetSecurityDescriptorDacl(descriptor, &present, &list,
+	          &defaulted) &&
+	    present && list);
+	for (DWORD i = 0; list && i < list->AceCount; i++) {
+		ACCESS_ALLOWED_ACE *ace;
+
+		if (GetAce(list, i, (void **)&ace) &&
+		    EqualSid(&ace->SidStart, everybody))
+			return 1;
+	}
+	return 0;
+}
+
+static void the_mode_says_who_is_let_in(void)
+{
+	static const struct {
+		unsigned mode;
+		int everybody;
+	} modes[] = { { 0600, 0 }, { 0700, 0 }, { 0660, 1 }, { 0604, 1 } };
+
+	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+		handoff_mutex *m;
+		HANDLE section;
+
+		CHECK(handoff_mutex_open(&m, "mode", HANDOFF_CREATE,
+		          modes[i].mode, NULL) == 0);
+		section = OpenFileMappingA(READ_CONTROL, FALSE,
+		    "Local\\handoff.mode");
+		CHECK(section != NULL);
+		if (section) {
+			CHECK(lets_in_everybody(section) == modes[i].everybody);
+			CloseHandle(section);
+		}
+		CHECK(handoff_close(m) == 0);
+	}
+}
+
+static void spaces_have_nothing_to_do_with_each_other(void)
+{
+	static const struct {
+		const char *text;
+		int result;
+	} spaces[] = { { "Local", 0 }, { "Global", ENOENT },
+		{ "other", ENOENT }, { "Local\\other", ENOENT }, { "", 0 } };
+	struct table *t;
+
+	CHECK(open_table(&t, HANDOFF_CREATE, lay) == 0);
+	for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+		SetEnvironmentVariableA("HANDOFF_DIR", spaces[i].text);
+		CHECK(end(start("elsewhere")) == spaces[i].result);
+	}
+	SetEnvironmentVariableA("HANDOFF_DIR", NULL);
+	CHECK(handoff_close(t) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3 && strcmp(argv[1], "--part") == 0)
 		for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
 			if (strcmp(argv[2], parts[i].name) == 0)
 				return parts[i].run();
+	SetEnvironmentVariableA("HANDOFF_DIR", NULL);
 	processes_pass_turns();
 	a_terminated_owner_is_told_of();
 	a_thread_that_ends_is_told_of();
@@ -465,6 +543,8 @@ int main(int argc, char **argv)
 	a_terminated_maker_leaves_nothing();
 	a_name_lives_while_it_is_open();
 	deadlines_are_never_early();
+	the_mode_says_who_is_let_in();
+	spaces_have_nothing_to_do_with_each_other();
 	printf("%d failures\n", failures);
 	return failures != 0;
 }
