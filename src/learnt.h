@@ -28,7 +28,8 @@ struct handoff__learnt {
 struct handoff__history *handoff__learnt_of(struct handoff__learnt *learnt,
     uint64_t id);
 
-/* Looks at the machine, every 50 ms at the most. */
+/* Looks at the machine, every 500 ms at the most: two of a hundred waits that
+ * are a millisecond apart would else take ten times as long. */
 void handoff__learn_machine(struct handoff__learnt *learnt, uint64_t now);
 
 /* Looks, every 50 ms at the most, whether more want to run than two. */

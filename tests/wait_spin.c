@@ -85,9 +85,9 @@ static void one_cpu_cases(void)
 	CHECK(spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 2) < 3 * US);
 	CHECK(fake.pauses == 0 && fake.yields <= 8);
 	CHECK(about(spin_for(HANDOFF_WAIT_YIELD, 0, 0), FIXED_DEFAULT));
-	/* What is known of the machine is asked again after 50 ms. */
+	/* What is known of the machine is asked again after half a second. */
 	fake.cpus = 2;
-	for (end = fake.now + 51 * MS; fake.now < end; fake.now += MS)
+	for (end = fake.now + 501 * MS; fake.now < end; fake.now += MS)
 		spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 2);
 	CHECK(about(spin_for(HANDOFF_WAIT_ADAPTIVE, 0, 2), SPIN_DEFAULT));
 }
