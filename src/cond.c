@@ -296,8 +296,7 @@ static bool signalled_before_mark(struct waiter *x, struct handoff__self *self)
 	    signalled(x->c, x->m, &x->signals))
 		return true;
 	x->is_locked = false;
-	handoff__mutex_release(x->m, self,
-	    handoff__self_find(self, x->m->head.id));
+	handoff__mutex_release(x->m, self, handoff__self_last(self));
 	return false;
 }
 
@@ -333,8 +332,7 @@ static int leave(struct waiter *x, struct handoff__self *self, bool late)
 	if (!x->is_locked)
 		x->locked = handoff__mutex_relock(x->m, self, x->requeued);
 	if (x->locked == 0 || x->locked == EOWNERDEAD)
-		self->held[handoff__self_find(self, x->m->head.id)].depth =
-		    x->depth;
+		self->held[handoff__self_last(self)].depth = x->depth;
 	if (x->locked != 0)
 		return x->locked;
 	return late && !taken ? ETIMEDOUT : 0;

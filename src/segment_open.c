@@ -94,6 +94,13 @@ static struct handoff__open *new_open(struct handoff__map *map,
 	return open;
 }
 
+static bool as_wanted(uint32_t kind, uint64_t bytes,
+    const struct handoff__wanted *wanted)
+{
+	return (wanted->kind == 0 || kind == wanted->kind) &&
+	    (wanted->bytes == 0 || bytes == wanted->bytes);
+}
+
 static int acceptable(const struct handoff__map *map,
     const struct handoff__segment_header *header,
     const struct handoff__wanted *wanted)
@@ -102,8 +109,7 @@ static int acceptable(const struct handoff__map *map,
 	    !handoff__map_ours(map))
 		return EACCES;
 	if (!handoff__header_valid(header, handoff__map_bytes(map)) ||
-	    (wanted->kind != 0 && header->kind != wanted->kind) ||
-	    (wanted->bytes != 0 && header->bytes != wanted->bytes))
+	    !as_wanted(header->kind, header->bytes, wanted))
 		return EPROTO;
 	return 0;
 }
@@ -118,11 +124,18 @@ static int adopt(struct handoff__open **found, struct handoff__map *map,
 	int e;
 
 	if (open) {
+		/* What we have mapped, whatever the file has become since. */
+		if (!as_wanted(open->kind, open->bytes, wanted))
+			return EPROTO;
 		open->opens++;
 		handoff__map_close(map);
 		*found = open;
 		return 0;
 	}
+	/* A copy of an open segment's file: an object names its segment by
+	 * this, and we would ask the wrong one who lives. */
+	if (handoff__segment_by_id(header->id))
+		return EPROTO;
 	open = new_open(map, header, wanted);
 	if (!open)
 		return ENOMEM;

@@ -168,7 +168,7 @@ static void give_up(const struct handoff__held *held)
 	/* Plain memory may be gone itself, and promises nothing. */
 	if (handoff__segment_of(m) == 0)
 		return;
-	if (held->id == handoff__reading(m->head.id))
+	if (held->slot != HANDOFF__NO_SLOT)
 		handoff__rwlock_gone((struct handoff__rwlock *)m, held->slot);
 	else
 		handoff__mutex_gone(m);
