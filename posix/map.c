@@ -223,6 +223,10 @@ static int open_map(struct handoff__map **map, const char *name, size_t least)
 	fd = open_plain(path, O_RDWR, &st);
 	if (fd < 0) {
 		e = opening_error(errno);
+		/* As a device where there are to be none. */
+		if (e == EACCES && lstat(path, &st) == 0 &&
+		    !S_ISREG(st.st_mode))
+			e = EPROTO;
 		free(path);
 		return e;
 	}
@@ -353,6 +357,18 @@ int handoff__map_publish(struct handoff__map *map, const char *name)
 	return e;
 }
 
+int handoff__map_exists(const char *name)
+{
+	int before = errno;
+	char *path = path_of(PREFIX, name);
+	struct stat st;
+	int exists = path && lstat(path, &st) == 0;
+
+	free(path);
+	errno = before;
+	return exists;
+}
+
 int handoff__map_leads(const struct handoff__map *map, const char *name)
 {
 	int before = errno;
@@ -418,9 +434,10 @@ int handoff__map_unlink(const char *name)
 int handoff__map_list(int (*fn)(const char *name, void *ctx), void *ctx)
 {
 	int before = errno;
-	DIR *dir = opendir(directory());
+	const char *path = directory();
+	DIR *dir = too_long ? NULL : opendir(path);
 	const struct dirent *entry;
-	int e = dir ? 0 : opening_error(errno);
+	int e = dir ? 0 : opening_error(too_long ? ENAMETOOLONG : errno);
 
 	while (dir && e == 0) {
 		errno = 0;

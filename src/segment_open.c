@@ -154,6 +154,17 @@ static int adopt(struct handoff__open **found, struct handoff__map *map,
 	return 0;
 }
 
+/* Whether a file that could not be mapped is no segment: one that only says how
+ * large it is may be larger than any memory. */
+static bool is_stranger(const char *name)
+{
+	struct handoff__segment_header header;
+	uint64_t file;
+
+	return handoff__map_peek(name, &header, sizeof header, &file) == 0 &&
+	    !handoff__header_valid(&header, file);
+}
+
 static int open_existing(struct handoff__open **found,
     const struct handoff__wanted *wanted, bool *again)
 {
@@ -162,6 +173,8 @@ static int open_existing(struct handoff__open **found,
 	int e = handoff__map_open(&map, wanted->name, HANDOFF__HEADER);
 
 	*again = false;
+	if (e == ENOMEM && is_stranger(wanted->name))
+		return EPROTO;
 	if (e != 0)
 		return e;
 	HANDOFF__POINT();
@@ -273,7 +286,8 @@ static int get(struct handoff__open **found,
 		if (wanted->flags & HANDOFF_EXCLUSIVE) {
 			if (e == 0)
 				handoff_close((*found)->header);
-			if (e == 0 || e == EPROTO || e == EACCES)
+			if (e == 0 || e == EPROTO ||
+			    (e == EACCES && handoff__map_exists(wanted->name)))
 				return EEXIST;
 		}
 		if (e == ENOENT && (wanted->flags & HANDOFF_CREATE))
