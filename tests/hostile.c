@@ -127,8 +127,8 @@ static unsigned char *segment_page(const char *name)
 		CHECK(mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
 		          -1, 0) != MAP_FAILED);
 	}
-	CHECK(!"a segment with nothing behind it");
-	return NULL;
+	fprintf(stderr, "no segment has nothing behind it\n");
+	_exit(99);
 }
 
 /* The bytes of the file of a name. */

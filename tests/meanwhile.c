@@ -307,8 +307,8 @@ static unsigned char *last_page(void)
 		CHECK(mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
 		          -1, 0) != MAP_FAILED);
 	}
-	CHECK(!"a segment with nothing behind it");
-	return NULL;
+	fprintf(stderr, "no segment has nothing behind it\n");
+	_exit(99);
 }
 
 static void *lock_and_end(void *mutex)
