@@ -121,6 +121,36 @@ static int cond_broadcast_held(const struct target *t)
 	return cond_held(t, handoff_cond_broadcast);
 }
 
+static int signal_twice(handoff_cond *c)
+{
+	handoff_cond_signal(c);
+	return handoff_cond_signal(c);
+}
+
+static int cond_signals_held(const struct target *t)
+{
+	return cond_held(t, signal_twice);
+}
+
+/* One for another condition of the mutex, and one for this. */
+static int cond_signal_two(const struct target *t)
+{
+	handoff_cond other;
+	int e = handoff_cond_init(&other, NULL);
+
+	if (e == 0)
+		e = handoff_mutex_lock_until(t->mutex, deadline(t));
+	if (e != 0)
+		return e;
+	handoff_cond_wait_until(&other, t->mutex, 0);
+	handoff_cond_signal(&other);
+	e = handoff_cond_signal(t->object);
+	handoff_cond_signal(&other);
+	handoff_mutex_unlock(t->mutex);
+	handoff_cond_destroy(&other);
+	return e;
+}
+
 static int cond_wait_unheld(const struct target *t)
 {
 	return handoff_cond_wait_until(t->object, t->mutex, deadline(t));
@@ -133,6 +163,8 @@ static const struct call cond_calls[] = {
 	{ "broadcast", cond_broadcast },
 	{ "broadcast and wait_until", cond_broadcast_held },
 	{ "wait_until, not held", cond_wait_unheld },
+	{ "signals and wait_until", cond_signals_held },
+	{ "signal of two", cond_signal_two },
 	{ "statistics", statistics },
 	{ "destroy", cond_destroy },
 };
