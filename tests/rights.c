@@ -277,7 +277,7 @@ static int plant(const char *arg)
 	} else if (strcmp(kind, "directory") == 0) {
 		CHECK(mkdir(path_of("s"), 0700) == 0);
 	} else if (strcmp(kind, "fifo") == 0) {
-		CHECK(mkfifo(path_of("s"), 0666) == 0);
+		CHECK(mkfifo(path_of("s"), 0600) == 0);
 	} else {
 		fd = open(path_of("s"), O_CREAT | O_EXCL | O_RDWR,
 		    strcmp(kind, "secret") == 0 ? 0 : 0666);
