@@ -165,12 +165,13 @@ static void give_up(const struct handoff__held *held)
 {
 	struct handoff__mutex *m = atomic_load(&held->mutex);
 
-	/* Plain memory may be gone itself, and promises nothing. */
+	/* Plain memory may be gone itself, and promises nothing; a segment may
+	 * have come to lie where it was. */
 	if (handoff__segment_of(m) == 0)
 		return;
 	if (held->slot != HANDOFF__NO_SLOT)
 		handoff__rwlock_gone((struct handoff__rwlock *)m, held->slot);
-	else
+	else if (held->id == m->head.id)
 		handoff__mutex_gone(m);
 }
 

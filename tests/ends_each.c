@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -198,6 +199,50 @@ static void in_plain_memory_it_stays_held(void **state)
 	GIVES(finish(&p), 0);
 }
 
+static void *hold_and_overwrite(void *arg)
+{
+	struct room *r = arg;
+
+	OK(handoff_mutex_lock(&r->mutex));
+	OK(handoff_rwlock_rdlock(&r->rwlock));
+	memset(&r->mutex, 0x55, sizeof r->mutex);
+	memset(&r->rwlock, 0x55, sizeof r->rwlock);
+	return NULL;
+}
+
+static int is_overwritten(const void *object, size_t bytes)
+{
+	const unsigned char *at = object;
+
+	for (size_t i = 0; i < bytes; i++)
+		if (at[i] != 0x55)
+			return 0;
+	return 1;
+}
+
+/* "name" */
+static int part_overwrites(const char *arg)
+{
+	struct room *r = join_room(arg, NULL);
+	pthread_t thread;
+
+	CHECK(pthread_create(&thread, NULL, hold_and_overwrite, r) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK(is_overwritten(&r->mutex, sizeof r->mutex));
+	CHECK(is_overwritten(&r->rwlock, sizeof r->rwlock));
+	return 0;
+}
+
+static void what_is_there_no_more_is_not_written_to(void **state)
+{
+	struct room *r = make();
+	struct process p = start("overwrites", "ends");
+
+	(void)state;
+	GIVES(finish(&p), 0);
+	close_room(r, "ends");
+}
+
 /* ---- Another program ----------------------------------------------------- */
 
 static void execute(void)
@@ -322,6 +367,7 @@ int main(int argc, char **argv)
 		{ "wait", part_wait },
 		{ "thread", part_thread },
 		{ "plain", part_plain },
+		{ "overwrites", part_overwrites },
 		{ "stays", part_stays },
 		{ "hold and execute", part_hold_and_execute },
 		{ "wait and execute", part_wait_and_execute },
@@ -331,6 +377,7 @@ int main(int argc, char **argv)
 		TEST(a_thread_that_ends_gives_back_what_it_owned),
 		TEST(its_end_wakes_who_waits),
 		TEST(in_plain_memory_it_stays_held),
+		TEST(what_is_there_no_more_is_not_written_to),
 		TEST(what_it_held_is_told_of),
 		TEST(what_it_waited_for_is_had_by_others),
 	};
