@@ -294,6 +294,57 @@ static void they_take_turns(void **state)
 		}
 }
 
+#define LOCKS 60
+
+/* For as long as others may wait before they ask for their turn. */
+static void contend(struct room *r)
+{
+	for (int n = 0; n < LOCKS; n++) {
+		double end;
+
+		OK(handoff_mutex_lock_until(&r->mutex, soon(10)));
+		end = seconds_now() + 0.0015;
+		r->ready++;
+		while (seconds_now() < end)
+			;
+		OK(handoff_mutex_unlock(&r->mutex));
+	}
+}
+
+/* "name:offset" */
+static int part_contends(const char *arg)
+{
+	unsigned n;
+	struct room *r = join_room(arg, &n);
+	pid_t child;
+
+	CHECK(differ(n) == 0);
+	child = fork();
+	if (child == 0) {
+		contend(r);
+		_exit(0);
+	}
+	join_child(child);
+	return 0;
+}
+
+/* What an unlock leaves there of its clock keeps nobody out for long. */
+static void they_contend(void **state)
+{
+	(void)state;
+	if (skipped())
+		skip();
+	for (unsigned n = 0; n < OFFSETS; n++) {
+		struct room *r = make(HANDOFF_WAIT_ADAPTIVE);
+		struct process p = start_with("contends", n);
+
+		contend(r);
+		GIVES(finish(&p), 0);
+		assert_int_equal(r->ready, 2 * LOCKS);
+		close_room(r, "clocks");
+	}
+}
+
 /* "name:offset": enters the other namespace itself, between two waits. */
 static int part_enters(const char *arg)
 {
@@ -350,6 +401,7 @@ int main(int argc, char **argv)
 		{ "differs", part_differs },
 		{ "elsewhere", part_elsewhere },
 		{ "round", part_round },
+		{ "contends", part_contends },
 		{ "enters", part_enters },
 	};
 #define TEST(name) cmocka_unit_test_teardown(name, processes_teardown)
@@ -357,6 +409,7 @@ int main(int argc, char **argv)
 		TEST(the_wall_clock_is_not_asked),
 		TEST(clocks_may_differ),
 		TEST(they_take_turns),
+		TEST(they_contend),
 		TEST(a_clock_that_jumps_does_no_harm),
 	};
 
