@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "primitives.h"
+#include "sanitized.h"
 #include "words.h"
 
 #include <errno.h>
@@ -44,8 +45,7 @@ static struct room *make(unsigned policy)
 
 /* ---- The wall clock ------------------------------------------------------ */
 
-#if defined(__linux__) && defined(__LP64__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__linux__) && defined(__LP64__) && !defined(SANITIZED)
 #define WALL_CLOCK 1
 static _Atomic unsigned asked; /* how often for the wall clock's time */
 

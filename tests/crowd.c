@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "room.h"
+#include "sanitized.h"
 #include "words.h"
 
 #include <errno.h>
@@ -17,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define THREADS 100u /* a sanitizer needs much memory for each */
+#ifdef SANITIZED
+#define THREADS 100u /* each needs much memory */
 #else
 #define THREADS 1250u
 #endif
@@ -359,7 +360,7 @@ static int part_crowd(const char *arg)
 	m.process = m.way % PROCESSES;
 	m.way /= PROCESSES;
 	CHECK(pthread_attr_init(&attr) == 0);
-#if THREADS > 1000
+#ifndef SANITIZED
 	CHECK(pthread_attr_setstacksize(&attr, STACK) == 0);
 #endif
 	for (unsigned i = 0; i < THREADS; i++)

@@ -4,6 +4,7 @@
  * files or on a stack, and errno.
  */
 #define _GNU_SOURCE
+#include "sanitized.h"
 #include "segments.h"
 
 #include <errno.h>
@@ -379,14 +380,6 @@ static void errno_is_never_touched(void **state)
 }
 
 /* ---- The least stack --------------------------------------------------- */
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 #ifndef SANITIZED
 #define SHORTLY handoff_after(5000000)
