@@ -289,24 +289,27 @@ static void a_loop_of_timed_waits_sleeps(void **state)
 
 /*
  * ns of the spinning or yielding of one wait: all of it but the time parked,
- * which is noted in us.  Of several tries the least: others may run meanwhile.
+ * which is noted in us.  Of several tries the least: others may run meanwhile,
+ * or all of the time, so that one does not come to park.
  */
 static uint64_t spun(unsigned policy, uint64_t limit, uint64_t wait_ns)
 {
 	uint64_t least = UINT64_MAX;
 
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0, parked = 0; parked < 5; i++) {
 		struct room *r = make(policy, limit);
 		uint64_t began = handoff_now();
 		uint64_t ns;
 
+		assert_true(i < 50);
 		GIVES(handoff_sem_wait_until(&r->sem, began + wait_ns),
 		    ETIMEDOUT);
 		ns = handoff_now() - began;
-		assert_int_equal(statistics_of(&r->sem).contended, 1);
-		ns -= statistics_of(&r->sem).longest;
-		if (ns < least)
-			least = ns;
+		if (statistics_of(&r->sem).contended == 1) {
+			ns -= statistics_of(&r->sem).longest;
+			least = ns < least ? ns : least;
+			parked++;
+		}
 		end(r);
 	}
 	return least;

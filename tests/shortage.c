@@ -143,13 +143,28 @@ static void without_inodes_making_is_enospc(void **state)
 
 /* ---- Joining ------------------------------------------------------------- */
 
-static void limit(int what, rlim_t to)
+static struct rlimit at_most(const struct rlimit *now, rlim_t to)
 {
-	struct rlimit l = { to, RLIM_INFINITY };
+	return (struct rlimit){ to < now->rlim_max ? to : now->rlim_max,
+		now->rlim_max };
+}
 
-	CHECK(getrlimit(what, &l) == 0);
-	l.rlim_cur = to < l.rlim_max ? to : l.rlim_max;
-	CHECK(setrlimit(what, &l) == 0);
+static void limit_descriptors(rlim_t to)
+{
+	struct rlimit l;
+
+	CHECK(getrlimit(RLIMIT_NOFILE, &l) == 0);
+	l = at_most(&l, to);
+	CHECK(setrlimit(RLIMIT_NOFILE, &l) == 0);
+}
+
+static void limit_memory(rlim_t to)
+{
+	struct rlimit l;
+
+	CHECK(getrlimit(RLIMIT_AS, &l) == 0);
+	l = at_most(&l, to);
+	CHECK(setrlimit(RLIMIT_AS, &l) == 0);
 }
 
 static size_t address_space(void)
@@ -202,17 +217,17 @@ static void join_without_descriptors(struct room *r)
 	struct rlimit before;
 
 	CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
-	limit(RLIMIT_NOFILE, 0);
+	limit_descriptors(0);
 	first_calls_fail(r, EAGAIN);
-	limit(RLIMIT_NOFILE, before.rlim_cur);
+	limit_descriptors(before.rlim_cur);
 	all_works(r);
 }
 
 static void join_without_memory(struct room *r)
 {
-	limit(RLIMIT_AS, address_space());
+	limit_memory(address_space());
 	first_calls_fail(r, ENOMEM);
-	limit(RLIMIT_AS, RLIM_INFINITY);
+	limit_memory(RLIM_INFINITY);
 	all_works(r);
 }
 
@@ -265,7 +280,7 @@ static void *lock_many(void *arg)
 
 	(void)arg;
 	OK(handoff_mutex_lock(&locks[0]));
-	limit(RLIMIT_AS, address_space());
+	limit_memory(address_space());
 	for (n = 1; n < LOCKS; n++)
 		if ((e = handoff_mutex_lock(&locks[n])) != 0)
 			break;
@@ -273,7 +288,7 @@ static void *lock_many(void *arg)
 	RESULT(e, ENOMEM);
 	RESULT(handoff_mutex_trylock(&locks[n]), ENOMEM);
 	RESULT(handoff_mutex_unlock(&locks[n]), EPERM);
-	limit(RLIMIT_AS, RLIM_INFINITY);
+	limit_memory(RLIM_INFINITY);
 	for (; n < LOCKS; n++)
 		OK(handoff_mutex_lock(&locks[n]));
 	while (n-- > 0)
@@ -286,9 +301,9 @@ static void *lock_first(void *arg)
 {
 	struct room *r = arg;
 
-	limit(RLIMIT_AS, address_space());
+	limit_memory(address_space());
 	first_calls_fail(r, ENOMEM);
-	limit(RLIMIT_AS, RLIM_INFINITY);
+	limit_memory(RLIM_INFINITY);
 	all_works(r);
 	return NULL;
 }
@@ -296,11 +311,11 @@ static void *lock_first(void *arg)
 /* "name": the owner has died; there is memory neither for stack nor heap. */
 static void recover(struct room *r)
 {
-	limit(RLIMIT_AS, address_space());
+	limit_memory(address_space());
 	RESULT(handoff_mutex_lock_until(&r->mutex, soon(5)), EOWNERDEAD);
 	OK(handoff_mutex_consistent(&r->mutex));
 	OK(handoff_mutex_unlock(&r->mutex));
-	limit(RLIMIT_AS, RLIM_INFINITY);
+	limit_memory(RLIM_INFINITY);
 }
 
 static int part_lock(const char *arg)
