@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,15 +276,41 @@ static int open_nameless(char **path)
 	return open(*path, O_RDWR | O_CREAT | O_EXCL | OPEN_FLAGS, 0600);
 }
 
+/* A limit on the size of files is told by a signal too, which would end the
+ * program; it comes to this thread, and goes no further. */
+static int allocate(int fd, uint64_t bytes)
+{
+	sigset_t limit;
+	sigset_t pending;
+	sigset_t before;
+	int had;
+	int e;
+
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	sigpending(&pending);
+	had = sigismember(&pending, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &limit, &before);
+	do
+		e = posix_fallocate(fd, 0, (off_t)bytes);
+	while (e == EINTR);
+	sigpending(&pending);
+	if (!had && sigismember(&pending, SIGXFSZ)) {
+		int ignored;
+
+		sigwait(&limit, &ignored);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return e;
+}
+
 static int reserve(int fd, uint64_t bytes)
 {
 	int e;
 
 	if (bytes > PTRDIFF_MAX)
 		return ENOSPC;
-	do
-		e = posix_fallocate(fd, 0, (off_t)bytes);
-	while (e == EINTR);
+	e = allocate(fd, bytes);
 	return e == EFBIG ? ENOSPC : e;
 }
 
