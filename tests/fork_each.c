@@ -27,6 +27,21 @@ static struct process start_with(const char *part, unsigned n)
 	return start(part, arg);
 }
 
+/* ---- How a child is made ------------------------------------------------- */
+
+enum { FORKED, FORKED_BARE, WAYS };
+
+/* The second without the handlers, also the C library's own. */
+static pid_t fork_so(unsigned way)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+	return way == FORKED_BARE ? _Fork() : fork();
+#else
+	(void)way;
+	return fork();
+#endif
+}
+
 /* ---- While others are in the library ------------------------------------- */
 
 static _Atomic int stop;
@@ -119,9 +134,9 @@ static void use_theirs(struct room *r, unsigned i)
 	OK(it->let_go(r));
 }
 
-static void run_child(struct room *r, unsigned i)
+static void run_child(struct room *r, unsigned i, unsigned way)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_so(way);
 
 	CHECK(pid >= 0);
 	if (pid == 0) {
@@ -151,7 +166,7 @@ static int part_storm(const char *arg)
 		sched_yield();
 	end = seconds_now() + SECONDS;
 	for (; seconds_now() < end || forks < LEAST; forks++)
-		run_child(sides[0].r, sides[0].i);
+		run_child(sides[0].r, sides[0].i, forks % WAYS);
 	stop = 1;
 	CHECK(pthread_join(threads[1], NULL) == 0);
 	take_last(sides[0].r, sides[0].i, threads[0]);
@@ -175,19 +190,8 @@ static void a_child_of_busy_threads_can_use_every_kind(void **state)
 
 /* ---- What the parent holds ----------------------------------------------- */
 
-/* How a child is, what it does, and how it ends. */
-enum { FORKED, FORKED_BARE, WAYS };
+/* What a child does, and how it ends. */
 enum { ENDS, IS_KILLED, LETS_GO, WAITS, ACTIONS };
-
-static pid_t fork_so(unsigned way)
-{
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
-	return way == FORKED_BARE ? _Fork() : fork();
-#else
-	(void)way;
-	return fork();
-#endif
-}
 
 /* To the parent a baton is its own; a child is no party of it. */
 static void act(struct room *r, unsigned i, unsigned action)
