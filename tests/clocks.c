@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Waits and the clocks: the wall clock, which is set while they last, is none of
+ * Waits and clocks: the wall clock, which is set while they last, is none of
  * them (G30), and processes whose monotonic clocks differ, in time namespaces,
  * wait for each other.
  */
