@@ -545,7 +545,7 @@ static void ten_times_as_many_readers_as_slots_may_die(void **state)
 	close_room(r, "slots");
 }
 
-/* ---- The table of those who have it open ---------------------------------- */
+/* ---- The table of those who have it open --------------------------------- */
 
 struct listed {
 	pid_t pids[LISTED];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * When there is no room left, in a file system, for descriptors or in memory: an
- * error that says so, nothing lost, and all works again when there is (G40); and
- * what comes and goes leaves nothing behind (G24).
+ * When there is no room, in a file system, for descriptors or in memory: an
+ * error that says so, nothing lost, and all works again later (G40); and what
+ * comes and goes leaves nothing behind (G24).
  */
 #define _GNU_SOURCE
 #include "primitives.h"
