@@ -105,10 +105,26 @@ static int opening_error(int e)
 	}
 }
 
+/* The same file by a descriptor that is none of the first three, to which
+ * programs write whatever they are; -1 with errno set. */
+static int beyond_standard(int fd)
+{
+	int higher;
+	int e;
+
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	e = errno;
+	close(fd);
+	errno = e;
+	return higher;
+}
+
 /* Opens a plain file: the descriptor, or -1 with errno set. */
 static int open_plain(const char *path, int how, struct stat *st)
 {
-	int fd = open(path, how | OPEN_FLAGS);
+	int fd = beyond_standard(open(path, how | OPEN_FLAGS));
 
 	if (fd < 0)
 		return -1;
@@ -143,7 +159,8 @@ int handoff__reopen(const struct handoff__map *map)
 
 	if (handoff__fd(map) >= 0) {
 		snprintf(proc, sizeof proc, "/proc/self/fd/%d", map->fd);
-		fd = open(proc, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+		fd = beyond_standard(
+		    open(proc, O_RDWR | O_CLOEXEC | O_NONBLOCK));
 		if (fd >= 0 || errno == EMFILE || errno == ENFILE)
 			return fd;
 	}
@@ -255,12 +272,14 @@ static int open_nameless(char **path)
 {
 	char random[33];
 	uint64_t bits[2];
+	int higher;
+	int fd;
 
 	*path = NULL;
 #ifdef O_TMPFILE
 	if (access("/proc/self/fd", X_OK) == 0) {
-		int fd = open(directory(), O_TMPFILE | O_RDWR | O_CLOEXEC,
-		    0600);
+		fd = beyond_standard(
+		    open(directory(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
 
 		if (fd >= 0 ||
 		    (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
@@ -273,7 +292,14 @@ static int open_nameless(char **path)
 	*path = path_of(".handoff.", random);
 	if (!*path)
 		return -1;
-	return open(*path, O_RDWR | O_CREAT | O_EXCL | OPEN_FLAGS, 0600);
+	fd = open(*path, O_RDWR | O_CREAT | O_EXCL | OPEN_FLAGS, 0600);
+	higher = beyond_standard(fd);
+	if (fd >= 0 && higher < 0) {
+		fd = errno;
+		unlink(*path);
+		errno = fd;
+	}
+	return higher;
 }
 
 /* A limit on the size of files is told by a signal too, which would end the
