@@ -27,8 +27,8 @@
 #define CROWD (THREADS * PROCESSES)
 #define STACK 65536u
 #define BOUND 20.0
-#define IDLE 1.0      /* s */
-#define IDLE_MOST 0.5 /* s of CPU time of all of them meanwhile */
+#define IDLE 0.5      /* s */
+#define IDLE_MOST 0.5 /* s of CPU time of all of them in a second */
 #define SLOTS 16u     /* processes that a readers-writer lock tells apart */
 #define LISTED 120u   /* processes that handoff_peers() tells of */
 #define USERS 3u      /* that live on */
