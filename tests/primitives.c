@@ -131,8 +131,10 @@ static int wait_cond(struct room *r, uint64_t deadline)
 		return e;
 	while (!r->ready && e == 0)
 		e = handoff_cond_wait_until(&r->cond, &r->beside, deadline);
+	if (e == EOWNERDEAD) /* as for the others: it is held */
+		return e;
 	if (e == 0)
-		r->ready = 0;
+		r->ready--;
 	unlocked = handoff_mutex_unlock(&r->beside);
 	return e != 0 ? e : unlocked;
 }
