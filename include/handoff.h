@@ -166,11 +166,13 @@ HANDOFF_API int handoff_thread_statistics(
  *                 a file that belongs to another user who is not root
  *   EPROTO        what stands at the name is not such a segment: another
  *                 kind, size, layout version or byte order, a damaged or
- *                 foreign file, a link, a directory
+ *                 foreign file, a link, a directory; or a copy of a segment
+ *                 that this process has open
  *   ENOSPC ENOMEM EMFILE ENFILE   no room for it
- *   EAGAIN        the name was made and removed again and again meanwhile; or
- *                 a child of fork() could not get an identity of its own in
- *                 the segments that it inherited
+ *   EAGAIN        the name was made and removed again and again meanwhile;
+ *                 or somebody has a lease on the file, or locks in it that
+ *                 leave this process no identity; or a child of fork() could
+ *                 not get one of its own in the segments that it inherited
  *   ENOTSUP       the system has no locks that tell of a process's end
  *   and with what an init callback returned.
  */

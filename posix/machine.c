@@ -99,13 +99,15 @@ uint64_t handoff__affinity(void)
 /* Reads the beginning of a file: false if there is none. */
 static bool read_text(const char *path, char *text, size_t size)
 {
+	int cancel = handoff__cancel_off();
 	int file = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
+	ssize_t n = -1;
 
-	if (file < 0)
-		return false;
-	n = read(file, text, size - 1);
-	close(file);
+	if (file >= 0) {
+		n = read(file, text, size - 1);
+		close(file);
+	}
+	handoff__cancel_restore(cancel);
 	if (n <= 0)
 		return false;
 	text[n] = '\0';

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,10 +105,26 @@ static int opening_error(int e)
 	}
 }
 
+/* The same file by a descriptor that is none of the first three, to which
+ * programs write whatever they are; -1 with errno set. */
+static int beyond_standard(int fd)
+{
+	int higher;
+	int e;
+
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	e = errno;
+	close(fd);
+	errno = e;
+	return higher;
+}
+
 /* Opens a plain file: the descriptor, or -1 with errno set. */
 static int open_plain(const char *path, int how, struct stat *st)
 {
-	int fd = open(path, how | OPEN_FLAGS);
+	int fd = beyond_standard(open(path, how | OPEN_FLAGS));
 
 	if (fd < 0)
 		return -1;
@@ -142,7 +159,8 @@ int handoff__reopen(const struct handoff__map *map)
 
 	if (handoff__fd(map) >= 0) {
 		snprintf(proc, sizeof proc, "/proc/self/fd/%d", map->fd);
-		fd = open(proc, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+		fd = beyond_standard(
+		    open(proc, O_RDWR | O_CLOEXEC | O_NONBLOCK));
 		if (fd >= 0 || errno == EMFILE || errno == ENFILE)
 			return fd;
 	}
@@ -223,6 +241,10 @@ static int open_map(struct handoff__map **map, const char *name, size_t least)
 	fd = open_plain(path, O_RDWR, &st);
 	if (fd < 0) {
 		e = opening_error(errno);
+		/* As a device where there are to be none. */
+		if (e == EACCES && lstat(path, &st) == 0 &&
+		    !S_ISREG(st.st_mode))
+			e = EPROTO;
 		free(path);
 		return e;
 	}
@@ -250,12 +272,14 @@ static int open_nameless(char **path)
 {
 	char random[33];
 	uint64_t bits[2];
+	int higher;
+	int fd;
 
 	*path = NULL;
 #ifdef O_TMPFILE
 	if (access("/proc/self/fd", X_OK) == 0) {
-		int fd = open(directory(), O_TMPFILE | O_RDWR | O_CLOEXEC,
-		    0600);
+		fd = beyond_standard(
+		    open(directory(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
 
 		if (fd >= 0 ||
 		    (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
@@ -268,7 +292,42 @@ static int open_nameless(char **path)
 	*path = path_of(".handoff.", random);
 	if (!*path)
 		return -1;
-	return open(*path, O_RDWR | O_CREAT | O_EXCL | OPEN_FLAGS, 0600);
+	fd = open(*path, O_RDWR | O_CREAT | O_EXCL | OPEN_FLAGS, 0600);
+	higher = beyond_standard(fd);
+	if (fd >= 0 && higher < 0) {
+		fd = errno;
+		unlink(*path);
+		errno = fd;
+	}
+	return higher;
+}
+
+/* A limit on the size of files is told by a signal too, which would end the
+ * program; it comes to this thread, and goes no further. */
+static int allocate(int fd, uint64_t bytes)
+{
+	sigset_t limit;
+	sigset_t pending;
+	sigset_t before;
+	int had;
+	int e;
+
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	sigpending(&pending);
+	had = sigismember(&pending, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &limit, &before);
+	do
+		e = posix_fallocate(fd, 0, (off_t)bytes);
+	while (e == EINTR);
+	sigpending(&pending);
+	if (!had && sigismember(&pending, SIGXFSZ)) {
+		int ignored;
+
+		sigwait(&limit, &ignored);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return e;
 }
 
 static int reserve(int fd, uint64_t bytes)
@@ -277,9 +336,7 @@ static int reserve(int fd, uint64_t bytes)
 
 	if (bytes > PTRDIFF_MAX)
 		return ENOSPC;
-	do
-		e = posix_fallocate(fd, 0, (off_t)bytes);
-	while (e == EINTR);
+	e = allocate(fd, bytes);
 	return e == EFBIG ? ENOSPC : e;
 }
 
@@ -353,6 +410,18 @@ int handoff__map_publish(struct handoff__map *map, const char *name)
 	return e;
 }
 
+int handoff__map_exists(const char *name)
+{
+	int before = errno;
+	char *path = path_of(PREFIX, name);
+	struct stat st;
+	int exists = path && lstat(path, &st) == 0;
+
+	free(path);
+	errno = before;
+	return exists;
+}
+
 int handoff__map_leads(const struct handoff__map *map, const char *name)
 {
 	int before = errno;
@@ -418,9 +487,10 @@ int handoff__map_unlink(const char *name)
 int handoff__map_list(int (*fn)(const char *name, void *ctx), void *ctx)
 {
 	int before = errno;
-	DIR *dir = opendir(directory());
+	const char *path = directory();
+	DIR *dir = too_long ? NULL : opendir(path);
 	const struct dirent *entry;
-	int e = dir ? 0 : opening_error(errno);
+	int e = dir ? 0 : opening_error(too_long ? ENAMETOOLONG : errno);
 
 	while (dir && e == 0) {
 		errno = 0;

@@ -25,6 +25,7 @@ int handoff__park_by_naps(const struct handoff__place *places,
     const uint32_t *expected, unsigned n, uint64_t until)
 {
 	uint64_t nap = FIRST_NS;
+	int cancel = handoff__cancel_off();
 	int before = errno;
 	int e = 0;
 
@@ -44,5 +45,6 @@ int handoff__park_by_naps(const struct handoff__place *places,
 		nap = nap * 2 > LAST_NS ? LAST_NS : nap * 2;
 	}
 	errno = before;
+	handoff__cancel_restore(cancel);
 	return e;
 }

@@ -78,11 +78,13 @@ static void mix(unsigned char *to, size_t n)
 void handoff__random(void *bytes, size_t n)
 {
 #ifdef HAVE_GETRANDOM
+	int cancel = handoff__cancel_off();
 	ssize_t got;
 
 	do
 		got = getrandom(bytes, n, 0);
 	while (got < 0 && errno == EINTR);
+	handoff__cancel_restore(cancel);
 	if (got == (ssize_t)n)
 		return;
 #endif
@@ -148,9 +150,13 @@ const char *handoff__setting(const char *name)
 
 void handoff__warn(const char *line)
 {
+	int cancel = handoff__cancel_off();
+	int before = errno;
 	ssize_t ignored = write(STDERR_FILENO, line, strlen(line));
 
 	(void)ignored;
+	errno = before;
+	handoff__cancel_restore(cancel);
 }
 
 /* ---- Memory that reads as zero in a child ------------------------------ */

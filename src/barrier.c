@@ -162,7 +162,7 @@ static int dead(struct handoff__site *x)
 			continue;
 		if (atomic_load(&b->tokens[n]) == token)
 			e = break_it(x);
-		handoff__dead_end(b->head.segment, token);
+		handoff__dead_end();
 	}
 	return e;
 }

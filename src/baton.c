@@ -137,7 +137,7 @@ static int succeed(struct handoff__baton *b, uint32_t me, uint32_t before,
 		handoff__nap(ASKED_STEP_NS);
 	}
 	e = take_over(b, me, before, token);
-	handoff__dead_end(b->head.segment, before);
+	handoff__dead_end();
 	return e;
 }
 
@@ -217,7 +217,7 @@ static int dead(struct handoff__site *x)
 		taken = atomic_compare_exchange_weak(&b->state, &v,
 		    next(v, me));
 	HANDOFF__POINT();
-	handoff__dead_end(b->head.segment, token);
+	handoff__dead_end();
 	if (!taken)
 		return EBUSY;
 	/* Another thread of this party, or one in its lane, had marked it. */

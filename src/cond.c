@@ -296,8 +296,7 @@ static bool signalled_before_mark(struct waiter *x, struct handoff__self *self)
 	    signalled(x->c, x->m, &x->signals))
 		return true;
 	x->is_locked = false;
-	handoff__mutex_release(x->m, self,
-	    handoff__self_find(self, x->m->head.id));
+	handoff__mutex_release(x->m, self, handoff__self_last(self));
 	return false;
 }
 
@@ -333,8 +332,7 @@ static int leave(struct waiter *x, struct handoff__self *self, bool late)
 	if (!x->is_locked)
 		x->locked = handoff__mutex_relock(x->m, self, x->requeued);
 	if (x->locked == 0 || x->locked == EOWNERDEAD)
-		self->held[handoff__self_find(self, x->m->head.id)].depth =
-		    x->depth;
+		self->held[handoff__self_last(self)].depth = x->depth;
 	if (x->locked != 0)
 		return x->locked;
 	return late && !taken ? ETIMEDOUT : 0;
@@ -365,9 +363,11 @@ int handoff_cond_wait_until(handoff_cond *cond, handoff_mutex *mutex,
 	handoff__mutex_release(x.m, self, i); /* w3 */
 	if (wakes != 0)
 		handoff__unpark(&place, wakes);
-	/* Only now, so that the mutex is held for as short as can be. */
-	if (!handoff__wait_trust(self, &x.c->head, x.partner, deadline) ||
-	    !moved(&x)) {
+	/* Who was woken here may have run and signalled meanwhile.  The rest
+	 * only now, so that the mutex is held for as short as can be. */
+	if (!(wakes != 0 && moved(&x)) &&
+	    !(handoff__wait_trust(self, &x.c->head, x.partner, deadline) &&
+	        moved(&x))) {
 		handoff__wait_begin(&x.w, self, &x.c->head, deadline, false);
 		late = wait_for(&x, self);
 		handoff__wait_end(&x.w);

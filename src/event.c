@@ -122,13 +122,9 @@ static void pass(struct handoff__site *x)
 		handoff__unpark(&x->place, 1);
 }
 
-bool handoff__event_site(struct handoff__site *x, void *object)
+static struct handoff__site site_of(struct handoff__event *v)
 {
-	struct handoff__event *v = event_of(object);
-
-	if (!v)
-		return false;
-	*x = (struct handoff__site){ .look = look_automatic,
+	struct handoff__site x = { .look = look_automatic,
 		.mark = mark,
 		.pass = pass,
 		.object = v,
@@ -136,12 +132,22 @@ bool handoff__event_site(struct handoff__site *x, void *object)
 		.statistics = &v->statistics,
 		.line = &v->word,
 		.place = place_of(v) };
+
 	if (manual(v)) {
-		x->look = look_manual;
-		x->line = NULL;
-		x->value = atomic_load(&v->word) & GENERATION;
+		x.look = look_manual;
+		x.line = NULL;
+		x.value = atomic_load(&v->word) & GENERATION;
 	}
-	return true;
+	return x;
+}
+
+bool handoff__event_site(struct handoff__site *x, void *object)
+{
+	struct handoff__event *v = event_of(object);
+
+	if (v)
+		*x = site_of(v);
+	return v != NULL;
 }
 
 static inline int try_once(struct handoff__event *v)
@@ -156,9 +162,8 @@ static inline int try_once(struct handoff__event *v)
 static HANDOFF__SLOW int wait_slowly(struct handoff__event *v,
     uint64_t deadline)
 {
-	struct handoff__site x;
+	struct handoff__site x = site_of(v);
 
-	handoff__event_site(&x, v);
 	return handoff__wait_for(&x, deadline);
 }
 

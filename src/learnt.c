@@ -10,9 +10,10 @@
 
 #include <string.h>
 
-#define FACTS_NS 50000000u /* how long what is known of the machine holds */
-#define PAIR 2u            /* this thread and its partner */
-#define CLEAR 4u           /* looks that find no stranger, after one that did */
+#define FACTS_NS 500000000u    /* how long what the machine is holds */
+#define STRANGERS_NS 50000000u /* and what others do */
+#define PAIR 2u                /* this thread and its partner */
+#define CLEAR 4u /* looks that find no stranger, after one that did */
 
 struct handoff__history *handoff__learnt_of(struct handoff__learnt *learnt,
     uint64_t id)
@@ -54,7 +55,7 @@ void handoff__learn_machine(struct handoff__learnt *learnt, uint64_t now)
 void handoff__learn_strangers(struct handoff__learnt *learnt, uint64_t now)
 {
 	if (learnt->strangers_asked != 0 &&
-	    now - learnt->strangers_asked < FACTS_NS)
+	    now - learnt->strangers_asked < STRANGERS_NS)
 		return;
 	learnt->strangers_asked = now;
 	/* While the partner sleeps, a stranger in its place is not seen. */

@@ -212,7 +212,7 @@ static int recover(struct handoff__mutex *m, struct handoff__self *self,
 	HANDOFF__POINT();
 	if (taken)
 		hold(m, self, dead != 0);
-	handoff__dead_end(m->head.segment, owner);
+	handoff__dead_end();
 	if (!taken)
 		return EBUSY;
 	return dead ? EOWNERDEAD : 0;
@@ -547,7 +547,7 @@ bool handoff__mutex_orphaned(struct handoff__mutex *mutex)
 	if (owner == HANDOFF__FREE || mutex->head.segment == 0 ||
 	    handoff__dead_begin(mutex->head.segment, owner) != 0)
 		return false;
-	handoff__dead_end(mutex->head.segment, owner);
+	handoff__dead_end();
 	return true;
 }
 

@@ -167,7 +167,8 @@ static const struct handoff__statistics *statistics_of(const void *object)
 
 	if (!head || (uintptr_t)head % 64 != 0)
 		return NULL;
-	kind = head->tag - HANDOFF__TAG(0u);
+	/* Read once: others may write to it meanwhile. */
+	kind = *(const volatile uint32_t *)&head->tag - HANDOFF__TAG(0u);
 	if (kind >= sizeof offsets / sizeof *offsets || offsets[kind] == 0)
 		return NULL;
 	return (

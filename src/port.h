@@ -148,6 +148,9 @@ int handoff__map_create(struct handoff__map **map, const char *name,
  * taken; the map is as before. */
 int handoff__map_publish(struct handoff__map *map, const char *name);
 
+/* 1 if anything stands at `name`, as far as this process may see. */
+int handoff__map_exists(const char *name);
+
 /* 1 if `name` leads to this very file. */
 int handoff__map_leads(const struct handoff__map *map, const char *name);
 

@@ -160,7 +160,7 @@ static unsigned inherit(struct handoff__rwlock *rw,
 		if (handoff__dead_begin(rw->lock.head.segment, token) != 0)
 			continue;
 		claim(rw, i, self->token);
-		handoff__dead_end(rw->lock.head.segment, token);
+		handoff__dead_end();
 		return i;
 	}
 	return OTHERS;
@@ -221,11 +221,11 @@ static int let_in(struct handoff__rwlock *rw, struct handoff__self *self, int i)
 static int exclude(struct handoff__rwlock *rw, struct handoff__self *self,
     uint64_t deadline);
 
-/* What follows when a reader has got the mutex, with 0 or EOWNERDEAD. */
+/* What follows when a reader has just got the mutex, with 0 or EOWNERDEAD. */
 static int enter(struct handoff__rwlock *rw, int e, uint64_t deadline)
 {
 	struct handoff__self *self = handoff__self_pointer;
-	int i = handoff__self_find(self, rw->lock.head.id);
+	int i = handoff__self_last(self);
 
 	if (e == EOWNERDEAD) {
 		self->held[i].reads = true;
@@ -415,7 +415,7 @@ static int dead(struct handoff__site *x)
 	HANDOFF__POINT();
 	atomic_store(&rw->readers[x->marked], WANT);
 	HANDOFF__POINT();
-	handoff__dead_end(rw->lock.head.segment, token);
+	handoff__dead_end();
 	return 0;
 }
 
@@ -458,13 +458,13 @@ static uint32_t want_all(struct handoff__rwlock *rw)
 }
 
 /*
- * With the mutex held: waits until nobody reads, and nobody can.  0, or what
- * the wait ended with; then the mutex has been released, as it was.
+ * With the mutex just locked: waits until nobody reads, and nobody can.  0, or
+ * what the wait ended with; then the mutex has been released, as it was.
  */
 static int exclude(struct handoff__rwlock *rw, struct handoff__self *self,
     uint64_t deadline)
 {
-	int h = handoff__self_find(self, rw->lock.head.id);
+	int h = handoff__self_last(self);
 	bool suspect = self->held[h].dead;
 	uint32_t busy;
 	int e = 0;

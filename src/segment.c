@@ -43,7 +43,7 @@ struct handoff__open *handoff__segment_same(const struct handoff__map *map)
 	return NULL;
 }
 
-static struct handoff__open *by_id(uint64_t id)
+struct handoff__open *handoff__segment_by_id(uint64_t id)
 {
 	for (struct handoff__open *o = the_list; o; o = o->next)
 		if (o->id == id)
@@ -130,6 +130,13 @@ int handoff__segments_join(uint32_t token)
 	return 0;
 }
 
+/* Who is asked about, and where: the object may say something else by the time
+ * we are done.  With the process locked. */
+static struct {
+	struct handoff__map *map;
+	uint32_t token;
+} asked;
+
 int handoff__dead_begin(uint64_t segment, uint32_t token)
 {
 	struct handoff__open *open;
@@ -137,23 +144,24 @@ int handoff__dead_begin(uint64_t segment, uint32_t token)
 
 	if (e != 0)
 		return e;
-	open = by_id(segment);
+	open = handoff__segment_by_id(segment);
 	/* A lock of ours would not stand in our way: we would look dead. */
 	if (!open || token == open->token || token < HANDOFF__TOKENS)
 		e = EINVAL;
 	else
 		e = handoff__life_take(open->map, token);
-	if (e != 0)
+	if (e != 0) {
 		handoff__process_unlock();
-	return e;
+		return e;
+	}
+	asked.map = open->map;
+	asked.token = token;
+	return 0;
 }
 
-void handoff__dead_end(uint64_t segment, uint32_t token)
+void handoff__dead_end(void)
 {
-	struct handoff__open *open = by_id(segment);
-
-	if (open)
-		handoff__life_give(open->map, token);
+	handoff__life_give(asked.map, asked.token);
 	handoff__process_unlock();
 }
 

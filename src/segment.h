@@ -60,6 +60,7 @@ uint64_t handoff__segment_of(const void *object);
 /* The following want the process locked. */
 struct handoff__open *handoff__segment_at(const void *object);
 struct handoff__open *handoff__segment_same(const struct handoff__map *map);
+struct handoff__open *handoff__segment_by_id(uint64_t id);
 void handoff__segment_add(struct handoff__open *open);
 void handoff__segment_remove(struct handoff__open *open);
 /* Leaves, unmaps and frees one that is in the list no more. */
@@ -75,6 +76,6 @@ int handoff__segments_join(uint32_t token);
  * no, or unknown.
  */
 int handoff__dead_begin(uint64_t segment, uint32_t token);
-void handoff__dead_end(uint64_t segment, uint32_t token);
+void handoff__dead_end(void);
 
 #endif

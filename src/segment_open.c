@@ -95,6 +95,13 @@ static struct handoff__open *new_open(struct handoff__map *map,
 	return open;
 }
 
+static bool as_wanted(uint32_t kind, uint64_t bytes,
+    const struct handoff__wanted *wanted)
+{
+	return (wanted->kind == 0 || kind == wanted->kind) &&
+	    (wanted->bytes == 0 || bytes == wanted->bytes);
+}
+
 static int acceptable(const struct handoff__map *map,
     const struct handoff__segment_header *header,
     const struct handoff__wanted *wanted)
@@ -103,8 +110,7 @@ static int acceptable(const struct handoff__map *map,
 	    !handoff__map_ours(map))
 		return EACCES;
 	if (!handoff__header_valid(header, handoff__map_bytes(map)) ||
-	    (wanted->kind != 0 && header->kind != wanted->kind) ||
-	    (wanted->bytes != 0 && header->bytes != wanted->bytes))
+	    !as_wanted(header->kind, header->bytes, wanted))
 		return EPROTO;
 	return 0;
 }
@@ -119,11 +125,18 @@ static int adopt(struct handoff__open **found, struct handoff__map *map,
 	int e;
 
 	if (open) {
+		/* What we have mapped, whatever the file has become since. */
+		if (!as_wanted(open->kind, open->bytes, wanted))
+			return EPROTO;
 		open->opens++;
 		handoff__map_close(map);
 		*found = open;
 		return 0;
 	}
+	/* A copy of an open segment's file: an object names its segment by
+	 * this, and we would ask the wrong one who lives. */
+	if (handoff__segment_by_id(header->id))
+		return EPROTO;
 	open = new_open(map, header, wanted);
 	if (!open)
 		return ENOMEM;
@@ -142,6 +155,17 @@ static int adopt(struct handoff__open **found, struct handoff__map *map,
 	return 0;
 }
 
+/* Whether a file that could not be mapped is no segment: one that only says how
+ * large it is may be larger than any memory. */
+static bool is_stranger(const char *name)
+{
+	struct handoff__segment_header header;
+	uint64_t file;
+
+	return handoff__map_peek(name, &header, sizeof header, &file) == 0 &&
+	    !handoff__header_valid(&header, file);
+}
+
 static int open_existing(struct handoff__open **found,
     const struct handoff__wanted *wanted, bool *again)
 {
@@ -150,6 +174,8 @@ static int open_existing(struct handoff__open **found,
 	int e = handoff__map_open(&map, wanted->name, HANDOFF__HEADER);
 
 	*again = false;
+	if (e == ENOMEM && is_stranger(wanted->name))
+		return EPROTO;
 	if (e != 0)
 		return e;
 	HANDOFF__POINT();
@@ -262,7 +288,8 @@ static int get(struct handoff__open **found,
 		if (wanted->flags & HANDOFF_EXCLUSIVE) {
 			if (e == 0)
 				handoff_close((*found)->header);
-			if (e == 0 || e == EPROTO || e == EACCES)
+			if (e == 0 || e == EPROTO ||
+			    (e == EACCES && handoff__map_exists(wanted->name)))
 				return EEXIST;
 		}
 		if (e == ENOENT && (wanted->flags & HANDOFF_CREATE))

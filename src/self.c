@@ -165,13 +165,15 @@ static void give_up(const struct handoff__held *held)
 {
 	struct handoff__mutex *m = atomic_load(&held->mutex);
 
-	/* Plain memory may be gone itself, and promises nothing. */
+	/* Plain memory may be gone itself, and promises nothing; a segment may
+	 * have come to lie where it was. */
 	if (handoff__segment_of(m) == 0)
 		return;
-	if (held->id == handoff__reading(m->head.id))
-		handoff__rwlock_gone((struct handoff__rwlock *)m, held->slot);
-	else
+	if (held->slot == HANDOFF__NO_SLOT && held->id == m->head.id)
 		handoff__mutex_gone(m);
+	else if (held->slot != HANDOFF__NO_SLOT &&
+	    held->id == handoff__reading(m->head.id))
+		handoff__rwlock_gone((struct handoff__rwlock *)m, held->slot);
 }
 
 /* This thread ends: what it still holds is GONE, and its block goes. */

@@ -27,8 +27,10 @@ struct handoff__held {
 	bool dead;        /* EOWNERDEAD was told */
 	bool unstamped;   /* the mutex does not say yet where we run */
 	bool reads;       /* of a readers-writer lock: it asked to read */
-	uint8_t slot;     /* where it is counted as a reader */
+	uint8_t slot;     /* where it is counted as a reader, or NO_SLOT */
 };
+
+#define HANDOFF__NO_SLOT UINT8_MAX
 
 /* A lock held to read is in the list under this; to write under its id. */
 static inline uint64_t handoff__reading(uint64_t id)
@@ -122,6 +124,15 @@ static inline int handoff__self_find(const struct handoff__self *self,
 	return -1;
 }
 
+/* The index of what this thread has just locked: not to be found by its id,
+ * which others may have changed since. */
+static inline int handoff__self_last(const struct handoff__self *self)
+{
+	/* Relaxed: this thread's own. */
+	return (int)atomic_load_explicit(&self->count, memory_order_relaxed) -
+	    1;
+}
+
 /* The CPU that this thread runs on, plus 1; 0: unknown. */
 static inline uint32_t handoff__self_cpu(const struct handoff__self *self)
 {
@@ -141,6 +152,7 @@ static inline struct handoff__held *handoff__self_hold(struct handoff__self
 	held->publish = 0;
 	held->depth = 0;
 	held->reads = false;
+	held->slot = HANDOFF__NO_SLOT;
 	handoff__held_signal(held, NULL, 0);
 	/* Relaxed: published by the count. */
 	atomic_store_explicit(&held->mutex, mutex, memory_order_relaxed);

@@ -122,13 +122,9 @@ static void pass(struct handoff__site *x)
 		handoff__unpark(&x->place, 1);
 }
 
-bool handoff__sem_site(struct handoff__site *x, void *object)
+static struct handoff__site site_of(struct handoff__sem *s)
 {
-	struct handoff__sem *s = semaphore(object);
-
-	if (!s)
-		return false;
-	*x = (struct handoff__site){ .look = look,
+	return (struct handoff__site){ .look = look,
 		.mark = mark,
 		.pass = pass,
 		.object = s,
@@ -136,14 +132,21 @@ bool handoff__sem_site(struct handoff__site *x, void *object)
 		.statistics = &s->statistics,
 		.line = &s->word,
 		.place = place_of(s) };
-	return true;
+}
+
+bool handoff__sem_site(struct handoff__site *x, void *object)
+{
+	struct handoff__sem *s = semaphore(object);
+
+	if (s)
+		*x = site_of(s);
+	return s != NULL;
 }
 
 static HANDOFF__SLOW int wait_slowly(struct handoff__sem *s, uint64_t deadline)
 {
-	struct handoff__site x;
+	struct handoff__site x = site_of(s);
 
-	handoff__sem_site(&x, s);
 	return handoff__wait_for(&x, deadline);
 }
 

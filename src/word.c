@@ -146,16 +146,10 @@ static void pass(struct handoff__site *x)
 		handoff__unpark(&x->place, 1);
 }
 
-bool handoff__word_site(struct handoff__site *x, void *object,
+static struct handoff__site site_of(struct handoff__word *w,
     uint64_t while_equal)
 {
-	struct handoff__word *w = word_of(object, HANDOFF__WORD32);
-
-	if (!w)
-		w = word_of(object, HANDOFF__WORD64);
-	if (!w)
-		return false;
-	*x = (struct handoff__site){ .look = look,
+	return (struct handoff__site){ .look = look,
 		.mark = mark,
 		.pass = pass,
 		.object = w,
@@ -164,7 +158,18 @@ bool handoff__word_site(struct handoff__site *x, void *object,
 		.line = &w->value64,
 		.place = place_of(w),
 		.value = while_equal };
-	return true;
+}
+
+bool handoff__word_site(struct handoff__site *x, void *object,
+    uint64_t while_equal)
+{
+	struct handoff__word *w = word_of(object, HANDOFF__WORD32);
+
+	if (!w)
+		w = word_of(object, HANDOFF__WORD64);
+	if (w)
+		*x = site_of(w, while_equal);
+	return w != NULL;
 }
 
 static int wait_until(struct handoff__word *w, uint64_t while_equal,
@@ -177,7 +182,7 @@ static int wait_until(struct handoff__word *w, uint64_t while_equal,
 		return EINVAL;
 	if (!equal(w, while_equal))
 		return 0;
-	handoff__word_site(&x, w, while_equal);
+	x = site_of(w, while_equal);
 	e = handoff__wait_for(&x, deadline);
 	unmark(&x, false);
 	return e;

@@ -8,8 +8,9 @@
 #   posix/ win32/       port.h, config.h, its own headers and the system's
 #   nobody     asks for Windows but win32/, tests/ and the header, once
 #   tests/     handoff.h, its own headers and the system's; layout, wait,
-#              parties_points and the fake port also src/, all of them points.h
-#              tests/estimator.c estimator.h
+#              parties_points, meanwhile and the fake port also src/, all of
+#              them points.h; tests/estimator.c estimator.h
+#   fuzz/      anything
 #   bench/ examples/    handoff.h, their own headers and the system's; the lab
 #              in bench/ also estimator.h
 # shellcheck disable=SC2046,SC2086
@@ -90,7 +91,7 @@ for file in tests/*.[ch] bench/*.[ch] examples/*.[ch]; do
 	files=$((files + 1))
 	case $file in
 	tests/layout.c | tests/wait.c | tests/wait_case.h | tests/fake_port.[ch] | \
-	tests/parties_points.c) ;;
+	tests/parties_points.c | tests/meanwhile.c) ;;
 	tests/estimator.c | bench/lab.[ch] | bench/lab_*.c)
 		never "$file" $(echo "$own" | tr ' ' '\n' |
 		    grep -v '^estimator\.h$') ;;

@@ -4,6 +4,7 @@
  * files or on a stack, and errno.
  */
 #define _GNU_SOURCE
+#include "sanitized.h"
 #include "segments.h"
 
 #include <errno.h>
@@ -262,6 +263,48 @@ static void without_descriptors_deaths_are_seen(void **state)
 	end_of(pair, "pair");
 }
 
+/* A program without standard descriptors, which writes to them all the same. */
+static int no_standard(const char *unused)
+{
+	struct pair *pair;
+	handoff_segment *made;
+	int e;
+
+	(void)unused;
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		close(fd);
+	pair = open_pair("pair", 0, &e);
+	OK(e);
+	OK(open_segment(&made, "made", CREATE, 64));
+	RESULT(handoff_mutex_lock_until(&pair->mutex, soon(0.02)), ETIMEDOUT);
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		CHECK(write(fd, "written", 7) == -1 && errno == EBADF);
+	OK(close_and_remove(made, "made"));
+	OK(handoff_close(pair));
+	pair = open_pair("pair", 0, &e);
+	OK(e);
+	say("open");
+	await("go");
+	RESULT(handoff_mutex_lock(&pair->mutex), EOWNERDEAD);
+	return 0;
+}
+
+static void the_standard_descriptors_are_left_alone(void **state)
+{
+	struct pair *pair = make_pair();
+	struct process holder = start("hold_pair", NULL);
+	struct process p;
+
+	(void)state;
+	expect(&holder, "held");
+	p = start("no_standard", NULL);
+	expect(&p, "open");
+	kill_hard(&holder);
+	tell(&p, "go");
+	assert_int_equal(finish(&p), 0);
+	end_of(pair, "pair");
+}
+
 static size_t address_space(void)
 {
 	char text[64] = "";
@@ -380,14 +423,6 @@ static void errno_is_never_touched(void **state)
 
 /* ---- The least stack --------------------------------------------------- */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
 #ifndef SANITIZED
 #define SHORTLY handoff_after(5000000)
 
@@ -445,6 +480,7 @@ int main(int argc, char **argv)
 		{ "few_descriptors", few_descriptors },
 		{ "hold_pair", hold_pair },
 		{ "no_descriptors", no_descriptors },
+		{ "no_standard", no_standard },
 		{ "little_memory", little_memory },
 	};
 #define TEST(name) cmocka_unit_test_teardown(name, processes_teardown)
@@ -455,6 +491,7 @@ int main(int argc, char **argv)
 		TEST(a_full_file_system_is_enospc_and_leaves_no_name),
 		TEST(without_descriptors_opening_is_emfile),
 		TEST(without_descriptors_deaths_are_seen),
+		TEST(the_standard_descriptors_are_left_alone),
 		TEST(without_memory_opening_is_enomem),
 		TEST(a_thread_with_the_least_stack_can_wait),
 		TEST(errno_is_never_touched),

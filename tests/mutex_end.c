@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "room.h"
+#include "stay_out.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,13 +19,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#ifdef __linux__
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#endif
 
 #define MS 1000000u
 #define SECOND 1000000000u
@@ -540,32 +534,6 @@ static void errno_is_never_changed(void **state)
 	assert_int_equal(finish(&p), 0);
 	close_room(r, "errno");
 }
-
-#if defined(__linux__) && defined(SECCOMP_RET_KILL_PROCESS) && \
-    !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-/* From now on the process is killed when it enters the system for anything
- * but to end, or to say something. */
-static bool stay_out(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-		    offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-	};
-	struct sock_fprog program = { sizeof filter / sizeof *filter, filter };
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-#else
-static bool stay_out(void)
-{
-	return false;
-}
-#endif
 
 static void easy_calls(struct room *r, handoff_mutex *plain)
 {

@@ -146,7 +146,7 @@ static int part_parent(const char *arg)
 
 /* ---- What is told -------------------------------------------------------- */
 
-struct told {
+struct heard {
 	unsigned n;
 	uint32_t pid[256];
 	uint64_t opened[256];
@@ -156,25 +156,26 @@ struct told {
 
 static int note(const struct handoff_peer *peer, void *ctx)
 {
-	struct told *told = ctx;
+	struct heard *heard = ctx;
 
 	assert_int_equal(peer->size, sizeof *peer);
 	assert_non_null(peer->name);
-	assert_true(told->n < 256);
-	told->pid[told->n] = peer->pid;
-	told->opened[told->n] = peer->opened;
-	snprintf(told->name[told->n], sizeof told->name[0], "%s", peer->name);
-	told->n++;
-	return told->n == told->stop_at ? 4711 : 0;
+	assert_true(heard->n < 256);
+	heard->pid[heard->n] = peer->pid;
+	heard->opened[heard->n] = peer->opened;
+	snprintf(heard->name[heard->n], sizeof heard->name[0], "%s",
+	    peer->name);
+	heard->n++;
+	return heard->n == heard->stop_at ? 4711 : 0;
 }
 
-static struct told told;
+static struct heard heard;
 
 static unsigned ask(const void *object)
 {
-	memset(&told, 0, sizeof told);
-	assert_int_equal(handoff_peers(object, note, &told), 0);
-	return told.n;
+	memset(&heard, 0, sizeof heard);
+	assert_int_equal(handoff_peers(object, note, &heard), 0);
+	return heard.n;
 }
 
 /* Where it is among them; -1: nowhere; it is there once. */
@@ -182,8 +183,8 @@ static int find(pid_t pid)
 {
 	int at = -1;
 
-	for (unsigned i = 0; i < told.n; i++)
-		if (told.pid[i] == (uint32_t)pid) {
+	for (unsigned i = 0; i < heard.n; i++)
+		if (heard.pid[i] == (uint32_t)pid) {
 			assert_int_equal(at, -1);
 			at = (int)i;
 		}
@@ -217,7 +218,7 @@ static void all_who_have_it_open_are_told_of(void **state)
 
 	(void)state;
 	assert_int_equal(ask(r), 1);
-	assert_int_equal(told.pid[0], getpid());
+	assert_int_equal(heard.pid[0], getpid());
 	for (unsigned i = 0; i < 2; i++) {
 		ssize_t n;
 		int at;
@@ -231,13 +232,13 @@ static void all_who_have_it_open_are_told_of(void **state)
 		at = find(p[i].pid);
 		assert_true(at >= 0);
 		if (strcmp(name, "?") != 0)
-			assert_string_equal(told.name[at], name);
+			assert_string_equal(heard.name[at], name);
 	}
 	assert_true(find(getpid()) >= 0 && find(p[0].pid) >= 0);
 	/* To the second, since clocks may be coarse. */
-	for (unsigned i = 0; i < told.n; i++)
-		assert_true(told.opened[i] + 1000000000u >= before &&
-		    told.opened[i] <= since_1970() + 1000000000u);
+	for (unsigned i = 0; i < heard.n; i++)
+		assert_true(heard.opened[i] + 1000000000u >= before &&
+		    heard.opened[i] <= since_1970() + 1000000000u);
 	assert_int_equal(users(r), 3);
 	/* One closes it, one is killed. */
 	tell(&p[0], "close");
@@ -247,7 +248,7 @@ static void all_who_have_it_open_are_told_of(void **state)
 	assert_true(find(p[1].pid) >= 0);
 	kill_hard(&p[1]);
 	assert_int_equal(ask(r), 1);
-	assert_int_equal(told.pid[0], getpid());
+	assert_int_equal(heard.pid[0], getpid());
 	tell(&p[0], "end");
 	assert_int_equal(finish(&p[0]), 0);
 	close_room(r, "two");
@@ -269,7 +270,7 @@ static void a_process_is_told_of_once(void **state)
 	assert_int_equal(handoff_close(r), 0);
 	r = open_room("once");
 	assert_int_equal(ask(r), 1);
-	assert_int_equal(told.pid[0], getpid());
+	assert_int_equal(heard.pid[0], getpid());
 	close_room(r, "once");
 }
 
@@ -297,10 +298,10 @@ static void who_asks_may_stop(void **state)
 	}
 	assert_int_equal(ask(r), 4);
 	for (unsigned stop_at = 1; stop_at <= 4; stop_at++) {
-		memset(&told, 0, sizeof told);
-		told.stop_at = stop_at;
-		assert_int_equal(handoff_peers(r, note, &told), 4711);
-		assert_int_equal(told.n, stop_at);
+		memset(&heard, 0, sizeof heard);
+		heard.stop_at = stop_at;
+		assert_int_equal(handoff_peers(r, note, &heard), 4711);
+		assert_int_equal(heard.n, stop_at);
 	}
 	for (unsigned i = 0; i < 3; i++) {
 		tell(&p[i], "end");
@@ -380,14 +381,14 @@ static void bad_arguments_are_refused(void **state)
 
 	(void)state;
 	assert_int_equal(handoff_mutex_init(&plain, NULL), 0);
-	memset(&told, 0, sizeof told);
-	assert_int_equal(handoff_peers(NULL, note, &told), EINVAL);
-	assert_int_equal(handoff_peers(&plain, note, &told), EINVAL);
-	assert_int_equal(handoff_peers(&told, note, &told), EINVAL);
-	assert_int_equal(handoff_peers(r, NULL, &told), EINVAL);
-	assert_int_equal(told.n, 0);
+	memset(&heard, 0, sizeof heard);
+	assert_int_equal(handoff_peers(NULL, note, &heard), EINVAL);
+	assert_int_equal(handoff_peers(&plain, note, &heard), EINVAL);
+	assert_int_equal(handoff_peers(&heard, note, &heard), EINVAL);
+	assert_int_equal(handoff_peers(r, NULL, &heard), EINVAL);
+	assert_int_equal(heard.n, 0);
 	close_room(r, "bad");
-	assert_int_equal(handoff_peers(r, note, &told), EINVAL);
+	assert_int_equal(handoff_peers(r, note, &heard), EINVAL);
 }
 
 /* ---- Statistics ---------------------------------------------------------- */

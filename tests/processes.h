@@ -96,6 +96,9 @@ void say(const char *word);
  * gone. */
 void await(const char *word);
 
+/* Waits for any word; exits if the parent is gone. */
+const char *told(void);
+
 /* `await` for a part that cannot await: ends only by being killed. */
 void linger(void);
 

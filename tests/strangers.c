@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * handoff_segment(3): what stands at a name and is no such segment, or belongs
- * to somebody else, is refused and left as it is.
+ * handoff_segment(3): what stands at a name and is no such segment is refused
+ * and left as it is.
  */
 #define _GNU_SOURCE
-#include "processes.h"
+#include "files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,71 +13,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #define CREATE HANDOFF_CREATE
 #define EXCLUSIVE HANDOFF_EXCLUSIVE
 
-#define NOBODY 65534 /* two users that are not root */
-#define ANOTHER 65533
-
 /* ---- Helpers ----------------------------------------------------------- */
-
-static int open_as(const char *name, unsigned flags, unsigned mode,
-    size_t bytes, uint32_t kind)
-{
-	const struct handoff_segment_options o = { sizeof o, bytes, kind, NULL,
-		NULL };
-	handoff_segment *s;
-	int e = handoff_segment_open(&s, name, flags, mode, &o);
-
-	/* Whatever the answer, nothing stays open. */
-	return e != 0 ? e : handoff_close(s);
-}
-
-static const char *path_of(const char *name)
-{
-	static char path[300];
-
-	snprintf(path, sizeof path, "%s/handoff.%s", run_directory(), name);
-	return path;
-}
-
-/* What a file is and what it holds. */
-struct picture {
-	struct stat st;
-	unsigned char bytes[16384];
-	ssize_t n;
-};
-
-static void look(struct picture *p)
-{
-	int fd;
-
-	memset(p, 0, sizeof *p);
-	assert_int_equal(lstat(path_of("s"), &p->st), 0);
-	if (!S_ISREG(p->st.st_mode))
-		return;
-	fd = open(path_of("s"), O_RDONLY);
-	assert_true(fd >= 0);
-	p->n = read(fd, p->bytes, sizeof p->bytes);
-	close(fd);
-}
-
-static void assert_same(const struct picture *a)
-{
-	struct picture b;
-
-	look(&b);
-	assert_true(a->st.st_ino == b.st.st_ino);
-	assert_true(a->st.st_mode == b.st.st_mode);
-	assert_true(a->st.st_size == b.st.st_size);
-	assert_true(a->st.st_mtim.tv_sec == b.st.st_mtim.tv_sec);
-	assert_true(a->st.st_mtim.tv_nsec == b.st.st_mtim.tv_nsec);
-	assert_true(a->n == b.n);
-	assert_memory_equal(a->bytes, b.bytes, sizeof b.bytes);
-}
 
 static int unknown(const char *name, uint32_t kind, uint64_t bytes, void *ctx)
 {
@@ -338,152 +281,193 @@ static void a_socket_is_refused_and_stays(void **state)
 	close(fd);
 }
 
-/* ---- Other users ------------------------------------------------------- */
-
-static void become(unsigned uid)
-{
-	CHECK(setgid(uid) == 0 && setuid(uid) == 0);
-}
-
-/* "uid flags mode result": what opening "s" so answers. */
-static int open_as_user(const char *arg)
-{
-	unsigned uid;
-	unsigned flags;
-	unsigned mode;
-	int result;
-
-	CHECK(sscanf(arg, "%u %u %o %d", &uid, &flags, &mode, &result) == 4);
-	become(uid);
-	RESULT(open_as("s", flags, mode, 64, 7), result);
-	return 0;
-}
-
-/* "uid mode mask": makes "s" as that user. */
-static int make_as_user(const char *arg)
-{
-	unsigned uid;
-	unsigned mode;
-	unsigned mask;
-
-	CHECK(sscanf(arg, "%u %o %o", &uid, &mode, &mask) == 3);
-	become(uid);
-	umask(mask);
-	OK(open_as("s", CREATE | EXCLUSIVE, mode, 64, 7));
-	return 0;
-}
-
-static int unlink_as_user(const char *arg)
-{
-	unsigned uid;
-	int result;
-
-	CHECK(sscanf(arg, "%u %d", &uid, &result) == 2);
-	become(uid);
-	RESULT(handoff_unlink("s"), result);
-	return 0;
-}
-
-static void run(const char *part, const char *arg)
-{
-	struct process p = start(part, arg);
-
-	if (finish(&p) != 0)
-		fail_msg("%s %s", part, arg);
-}
-
-static void expect_open(unsigned uid, unsigned flags, unsigned mode, int result)
-{
-	char arg[64];
-
-	snprintf(arg, sizeof arg, "%u %u %o %d", uid, flags, mode, result);
-	run("open_as_user", arg);
-}
-
-/* A directory for all, as that of shared memory is; root alone may do this. */
-static void share_directory(void)
-{
-	if (geteuid() != 0)
-		SKIP("being somebody else needs the rights of root");
-	assert_int_equal(chmod(run_directory(), 01777), 0);
-}
-
-static void without_the_right_to_it_opening_is_eacces(void **state)
-{
-	struct picture before;
-
-	(void)state;
-	share_directory();
-	run("make_as_user", "65534 600 0");
-	assert_int_equal(chmod(path_of("s"), 0), 0);
-	look(&before);
-	expect_open(ANOTHER, 0, 0, EACCES);
-	expect_open(ANOTHER, CREATE, 0600, EACCES);
-	expect_open(ANOTHER, CREATE, 0666, EACCES);
-	expect_open(ANOTHER, CREATE | EXCLUSIVE, 0666, EEXIST);
-	expect_open(NOBODY, 0, 0, EACCES);
-	assert_int_equal(chmod(path_of("s"), 0444), 0);
-	expect_open(ANOTHER, 0, 0, EACCES);
-	assert_int_equal(chmod(path_of("s"), 0), 0);
-	look(&before);
-	run("unlink_as_user", "65533 13"); /* EACCES: a sticky directory */
-	assert_same(&before);
-	run("unlink_as_user", "65534 0");
-	assert_int_equal(count_names(), 0);
-}
-
-/* G29: a private name is not shared with who put a file there first. */
-static void a_private_name_is_not_taken_from_others(void **state)
-{
-	struct picture before;
-
-	(void)state;
-	share_directory();
-	run("make_as_user", "65534 666 77");
-	look(&before);
-	expect_open(ANOTHER, CREATE, 0600, EACCES);
-	expect_open(0, CREATE, 0600, EACCES);
-	expect_open(0, CREATE, 0700, EACCES);
-	expect_open(NOBODY, CREATE, 0600, 0);
-	/* Who shares it, or does not make it, accepts it. */
-	expect_open(ANOTHER, CREATE, 0660, 0);
-	expect_open(ANOTHER, CREATE, 0606, 0);
-	expect_open(ANOTHER, 0, 0, 0);
-	expect_open(0, 0, 0, 0);
-	assert_same(&before);
-	assert_int_equal(handoff_unlink("s"), 0);
-	/* What is root's is nobody else's trap. */
-	run("make_as_user", "0 666 77");
-	expect_open(ANOTHER, CREATE, 0600, 0);
-	assert_int_equal(handoff_unlink("s"), 0);
-	assert_int_equal(count_names(), 0);
-}
-
-static int protected_regular(void)
-{
-	FILE *f = fopen("/proc/sys/fs/protected_regular", "r");
-	int c = f ? getc(f) : '?';
-
-	if (f)
-		fclose(f);
-	return c;
-}
-
-/* G26, G27 */
-static void a_shared_name_opens_for_all_whatever_the_umask(void **state)
+/* G29: nor is it opened with rights that its file system takes from it. */
+static void a_device_is_refused_and_stays(void **state)
 {
 	(void)state;
-	share_directory();
-	print_message("fs.protected_regular is %c\n", protected_regular());
-	run("make_as_user", "65534 666 777");
-	expect_open(NOBODY, CREATE, 0666, 0);
-	expect_open(ANOTHER, CREATE, 0666, 0);
-	expect_open(0, CREATE, 0666, 0);
+	if (mknod(path_of("s"), S_IFCHR | 0666, makedev(1, 3)) != 0)
+		SKIP("making a device needs the rights of root");
+	assert_refused();
+	assert_int_equal(handoff_unlink("s"), EPROTO);
+	assert_refused();
+	assert_int_equal(unlink(path_of("s")), 0);
+}
+
+/* ---- Odd plain files ---------------------------------------------------- */
+
+/* One file, one segment: the same handle, whichever name it goes by. */
+static void a_hard_link_is_the_same_segment(void **state)
+{
+	struct handoff_info info = { .size = sizeof info };
+	handoff_mutex *m;
+	handoff_mutex *link_of;
+
+	(void)state;
+	assert_int_equal(handoff_mutex_open(&m, "s", CREATE, 0600, NULL), 0);
+	assert_int_equal(link(path_of("s"), path_of("link")), 0);
+	assert_int_equal(handoff_mutex_open(&link_of, "link", 0, 0, NULL), 0);
+	assert_ptr_equal(link_of, m);
 	assert_int_equal(handoff_unlink("s"), 0);
-	run("make_as_user", "65534 640 0");
-	expect_open(ANOTHER, CREATE, 0666, EACCES);
+	assert_int_equal(handoff_info(m, &info), 0);
+	assert_int_equal(info.detached, 1);
+	assert_int_equal(info.opens, 2);
+	assert_int_equal(handoff_close(link_of), 0);
+	assert_int_equal(handoff_close(m), 0);
+	assert_int_equal(handoff_mutex_open(&m, "link", CREATE, 0600, NULL), 0);
+	assert_int_equal(handoff_close(m), 0);
+	assert_int_equal(handoff_unlink("link"), 0);
+}
+
+/* G19: what it would take to map it is not asked for. */
+static void a_sparse_file_of_the_largest_size_is_refused(void **state)
+{
+	unsigned char file[16384];
+	size_t n;
+
+	(void)state;
+	n = make_segment(file, sizeof file);
+	for (int bits = 32; bits < 63; bits++) {
+		write_file(file, n);
+		if (truncate(path_of("s"), (off_t)1 << bits) != 0)
+			break;
+		assert_int_equal(open_as("s", 0, 0, 0, 0), EPROTO);
+		assert_int_equal(open_as("s", CREATE | EXCLUSIVE, 0600, 64, 0),
+		    EEXIST);
+	}
 	assert_int_equal(handoff_unlink("s"), 0);
-	assert_int_equal(count_names(), 0);
+}
+
+/* ---- Nothing ------------------------------------------------------------ */
+
+static int see_nobody(const struct handoff_peer *peer, void *ctx)
+{
+	(void)peer;
+	(void)ctx;
+	return 1;
+}
+
+#define REFUSED(call) assert_int_equal(handoff_##call, EINVAL)
+
+/* What every call makes of what a failed open has given. */
+static void refuse_locks(handoff_mutex *m, handoff_cond *c, handoff_rwlock *rw)
+{
+	handoff_mutex good;
+
+	REFUSED(mutex_lock(m));
+	REFUSED(mutex_trylock(m));
+	REFUSED(mutex_lock_until(m, 0));
+	REFUSED(mutex_unlock(m));
+	REFUSED(mutex_consistent(m));
+	REFUSED(mutex_destroy(m));
+	REFUSED(cond_wait(c, m));
+	REFUSED(cond_signal(c));
+	REFUSED(cond_broadcast(c));
+	REFUSED(cond_destroy(c));
+	assert_int_equal(handoff_mutex_init(&good, NULL), 0);
+	assert_int_equal(handoff_mutex_lock(&good), 0);
+	REFUSED(cond_wait(c, &good));
+	REFUSED(cond_wait_until(c, &good, 0));
+	assert_int_equal(handoff_mutex_unlock(&good), 0);
+	REFUSED(rwlock_rdlock(rw));
+	REFUSED(rwlock_tryrdlock(rw));
+	REFUSED(rwlock_rdlock_until(rw, 0));
+	REFUSED(rwlock_wrlock(rw));
+	REFUSED(rwlock_trywrlock(rw));
+	REFUSED(rwlock_wrlock_until(rw, 0));
+	REFUSED(rwlock_rdunlock(rw));
+	REFUSED(rwlock_wrunlock(rw));
+	REFUSED(rwlock_downgrade(rw));
+	REFUSED(rwlock_consistent(rw));
+	REFUSED(rwlock_destroy(rw));
+}
+
+static void refuse_counts(handoff_sem *sem, handoff_event *event,
+    handoff_word32 *w32, handoff_word64 *w64)
+{
+	uint32_t value;
+
+	REFUSED(sem_wait(sem));
+	REFUSED(sem_trywait(sem));
+	REFUSED(sem_wait_until(sem, 0));
+	REFUSED(sem_post(sem, 1));
+	REFUSED(sem_value(sem, &value));
+	REFUSED(sem_destroy(sem));
+	REFUSED(event_wait(event));
+	REFUSED(event_trywait(event));
+	REFUSED(event_wait_until(event, 0));
+	REFUSED(event_set(event));
+	REFUSED(event_reset(event));
+	REFUSED(event_destroy(event));
+	REFUSED(word32_wait(w32, 0));
+	REFUSED(word32_wait_until(w32, 0, 0));
+	REFUSED(word32_wake(w32, 1));
+	REFUSED(word32_wake_fenced(w32, 1));
+	REFUSED(word32_destroy(w32));
+	REFUSED(word64_wait(w64, 0));
+	REFUSED(word64_wait_until(w64, 0, 0));
+	REFUSED(word64_wake(w64, 1));
+	REFUSED(word64_wake_fenced(w64, 1));
+	REFUSED(word64_destroy(w64));
+}
+
+static void refuse_parties(handoff_barrier *barrier, handoff_baton *baton)
+{
+	uint32_t party;
+	int last;
+
+	REFUSED(barrier_wait(barrier, &last));
+	REFUSED(barrier_wait_until(barrier, &last, 0));
+	REFUSED(barrier_destroy(barrier));
+	REFUSED(baton_pass(baton, 0));
+	REFUSED(baton_wait(baton, 0));
+	REFUSED(baton_trywait(baton, 0));
+	REFUSED(baton_wait_until(baton, 0, 0));
+	REFUSED(baton_switch(baton, 0, 1));
+	REFUSED(baton_switch_until(baton, 0, 1, 0));
+	REFUSED(baton_turn(baton, &party));
+	REFUSED(baton_destroy(baton));
+}
+
+static void refuse_all(void *object)
+{
+	struct handoff_statistics statistics = { .size = sizeof statistics };
+	struct handoff_info info = { .size = sizeof info };
+	struct handoff_item item = { object, 0 };
+	size_t which;
+
+	refuse_locks(object, object, object);
+	refuse_counts(object, object, object, object);
+	refuse_parties(object, object);
+	REFUSED(wait_any(&item, 1, &which));
+	REFUSED(wait_any_until(&item, 1, NULL, 0));
+	REFUSED(close(object));
+	REFUSED(info(object, &info));
+	REFUSED(peers(object, see_nobody, NULL));
+	REFUSED(statistics(object, &statistics));
+}
+
+/* G26; the same for memory in which there is no object. */
+static void a_handle_that_failed_is_refused_by_every_call(void **state)
+{
+	static _Alignas(64) unsigned char zero[320];
+	static _Alignas(64) unsigned char other[320];
+	handoff_baton *baton = (void *)zero;
+	handoff_mutex *m = (void *)zero;
+
+	(void)state;
+	assert_int_equal(handoff_mutex_open(&m, "nothing", 0, 0, NULL), ENOENT);
+	assert_null(m);
+	assert_int_equal(handoff_baton_open(&baton, "..", CREATE, 0600, 2,
+	                     NULL),
+	    EINVAL);
+	assert_null(baton);
+	refuse_all(m);
+	refuse_all(zero);
+	memset(other, 0xff, sizeof other);
+	refuse_all(other);
+	assert_null(handoff_segment_memory(NULL));
+	assert_int_equal(handoff_segment_bytes(NULL), 0);
+	assert_int_equal(handoff_segment_bytes((void *)zero), 0);
 }
 
 /* What the first use of the library takes for good. */
@@ -497,11 +481,7 @@ static int warm_up(void **state)
 
 int main(int argc, char **argv)
 {
-	static const struct part parts[] = {
-		{ "open_as_user", open_as_user },
-		{ "make_as_user", make_as_user },
-		{ "unlink_as_user", unlink_as_user },
-	};
+	static const struct part parts[] = { { NULL, NULL } };
 #define TEST(name) cmocka_unit_test_teardown(name, processes_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_file_of_random_bytes_is_refused),
@@ -513,11 +493,12 @@ int main(int argc, char **argv)
 		TEST(a_directory_is_refused_and_stays),
 		TEST(a_fifo_is_refused_and_stays),
 		TEST(a_socket_is_refused_and_stays),
-		TEST(without_the_right_to_it_opening_is_eacces),
-		TEST(a_private_name_is_not_taken_from_others),
-		TEST(a_shared_name_opens_for_all_whatever_the_umask),
+		TEST(a_device_is_refused_and_stays),
+		TEST(a_hard_link_is_the_same_segment),
+		TEST(a_sparse_file_of_the_largest_size_is_refused),
+		TEST(a_handle_that_failed_is_refused_by_every_call),
 	};
 
-	PROCESSES_BEGIN(argc, argv, parts, 60);
+	processes_begin(argc, argv, parts, 0, 60);
 	return processes_end(cmocka_run_group_tests(tests, warm_up, NULL));
 }

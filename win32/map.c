@@ -132,22 +132,6 @@ static uint64_t look_up(const char *name, HANDLE *named,
 	return 0;
 }
 
-/* Whether a name leads to a segment now. */
-static bool leads(const char *name)
-{
-	const struct handoff__page *page;
-	HANDLE named;
-	int e;
-	uint64_t number = look_up(name, &named, &page, &e);
-	bool found = number != 0 && exists(number);
-
-	if (named) {
-		UnmapViewOfFile(page);
-		CloseHandle(named);
-	}
-	return found;
-}
-
 /* Opens or makes it, to write to. */
 static HANDLE named_section(const char *name, bool shared)
 {
@@ -276,7 +260,7 @@ int handoff__map_create(struct handoff__map **made, const char *name,
 	if (!map)
 		return ENOMEM;
 	begin_making(map, shared);
-	e = leads(name) ? EEXIST : new_data(map, bytes, shared);
+	e = handoff__map_exists(name) ? EEXIST : new_data(map, bytes, shared);
 	if (e != 0) {
 		handoff__map_close(map);
 		return e;
@@ -325,6 +309,20 @@ int handoff__map_publish(struct handoff__map *map, const char *name)
 	if (named)
 		CloseHandle(named);
 	return e;
+}
+
+int handoff__map_exists(const char *name)
+{
+	const struct handoff__page *page;
+	HANDLE named;
+	int e;
+	uint64_t number = look_up(name, &named, &page, &e);
+
+	if (number == 0)
+		return e != ENOENT;
+	UnmapViewOfFile(page);
+	CloseHandle(named);
+	return exists(number);
 }
 
 /* ---- What is known of a map -------------------------------------------- */
