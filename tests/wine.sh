@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: ISC
 # Runs a test for Windows: under Wine, with a registry and processes of its own
 # in wine-prefix/, without a display, while no other one runs, for five minutes
-# at the most.  On Windows itself it just runs it.
+# at the most.  On Windows itself it just runs it, and everywhere a script.
 set -u
 program=$1
 shift
+case $program in
+*.sh) exec "$program" "$@" ;;
+esac
 # Libtool's program of that name only starts this one.
 real=$(dirname "$program")/.libs/$(basename "$program")
 [ ! -f "$real" ] || program=$real

@@ -149,6 +149,7 @@ uint64_t handoff__user(void)
 SECURITY_ATTRIBUTES *handoff__access(struct handoff__access *access,
     bool shared)
 {
+	/* cppcheck-suppress ctuuninitvar ; its place alone */
 	ACL *list = (ACL *)(void *)access->list;
 	SECURITY_DESCRIPTOR *d = &access->descriptor;
 
