@@ -91,7 +91,8 @@ for file in tests/*.[ch] bench/*.[ch] examples/*.[ch]; do
 	files=$((files + 1))
 	case $file in
 	tests/layout.c | tests/wait.c | tests/wait_case.h | tests/fake_port.[ch] | \
-	tests/parties_points.c | tests/meanwhile.c) ;;
+	tests/parties_points.c | tests/meanwhile.c | tests/stepping.c | \
+	tests/wakers.c) ;;
 	tests/estimator.c | bench/lab.[ch] | bench/lab_*.c)
 		never "$file" $(echo "$own" | tr ' ' '\n' |
 		    grep -v '^estimator\.h$') ;;

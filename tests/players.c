@@ -180,7 +180,7 @@ static int take_and_obey(const char *way, unsigned who)
 	say("takes");
 	say(handoff_strerror(take(way, who)));
 	for (;;) {
-		const char *word = told();
+		const char *word = await_any();
 
 		if (strcmp(word, "mend") == 0 && mortal->mend)
 			OK(mortal->mend(thing));

@@ -137,7 +137,7 @@ void say(const char *word)
 	write_line(PART_FROM, word);
 }
 
-const char *told(void)
+const char *await_any(void)
 {
 	static char line[256];
 
@@ -148,7 +148,7 @@ const char *told(void)
 
 void await(const char *word)
 {
-	const char *line = told();
+	const char *line = await_any();
 
 	if (strcmp(line, word) != 0) {
 		fprintf(stderr, "awaited %s, was told %s\n", word, line);

@@ -97,7 +97,7 @@ void say(const char *word);
 void await(const char *word);
 
 /* Waits for any word; exits if the parent is gone. */
-const char *told(void);
+const char *await_any(void);
 
 /* `await` for a part that cannot await: ends only by being killed. */
 void linger(void);

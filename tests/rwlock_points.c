@@ -74,7 +74,7 @@ static void play_read_late(struct room *r)
 {
 	say("begin");
 	count_points();
-	RESULT(handoff_rwlock_rdlock_until(&r->lock, soon(0.01)), ETIMEDOUT);
+	RESULT(handoff_rwlock_rdlock_until(&r->lock, soon(0.04)), ETIMEDOUT);
 }
 
 static void write_and_unlock(struct room *r)
@@ -111,7 +111,7 @@ static void play_write_late(struct room *r)
 {
 	say("begin");
 	count_points();
-	RESULT(handoff_rwlock_wrlock_until(&r->lock, soon(0.01)), ETIMEDOUT);
+	RESULT(handoff_rwlock_wrlock_until(&r->lock, soon(0.04)), ETIMEDOUT);
 }
 
 static void play_try_write_behind(struct room *r)
