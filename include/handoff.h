@@ -153,7 +153,8 @@ HANDOFF_API int handoff_thread_statistics(
  * A name is 1 to 200 of [A-Za-z0-9._-] and does not begin with a dot; one
  * leading slash is dropped.  It stands for a segment: one file, handoff.NAME
  * in /dev/shm (/tmp where there is none) or in $HANDOFF_DIR, that holds either
- * one object or a structure of the caller's.
+ * one object or a structure of the caller's.  On Windows it is an object of the
+ * system's instead, and lives while somebody has it open; see handoff(7).
  *
  * Opening (handoff_segment_open, handoff_X_open) can fail with:
  *   EINVAL        the name, a flag, the mode or an option is not valid
@@ -226,7 +227,7 @@ HANDOFF_API int handoff_close(void *object);
  * Removes a name.  Who has the segment open keeps it, detached from the name;
  * the next HANDOFF_CREATE makes a new one.  ENOENT, EACCES, EINVAL and
  * ENAMETOOLONG as in opening; EPROTO: a link, a directory or a device stands
- * there, and stays.
+ * there, and stays; ENOTSUP: on Windows.
  */
 HANDOFF_API int handoff_unlink(const char *name);
 
@@ -245,7 +246,8 @@ HANDOFF_API int handoff_unlink(const char *name);
 /*
  * Calls `fn` for every name there is, in no order, with the kind and the
  * bytes of its memory; stops and returns what `fn` returns when that is not
- * 0.  EINVAL: no `fn`; else the errors of reading a directory.
+ * 0.  EINVAL: no `fn`; ENOTSUP: on Windows; else the errors of reading a
+ * directory.
  */
 HANDOFF_API int handoff_list(int (*fn)(const char *name, uint32_t kind,
                                  uint64_t bytes, void *ctx),

@@ -88,7 +88,7 @@ int handoff__at_fork(void (*before)(void), void (*after)(void));
 int handoff__cancel_off(void);
 void handoff__cancel_restore(int before);
 
-/* ---- Parking (park_*.c) ------------------------------------------------ */
+/* ---- Parking (park*.c) ------------------------------------------------- */
 
 /* Where one parks: a word in shared memory, and its name for systems that
  * cannot use its address: the id of its segment (0: plain memory) and a key
@@ -139,7 +139,8 @@ int handoff__map_open(struct handoff__map **map, const char *name,
     size_t least);
 
 /* Makes `bytes` of zeroes that nobody can open yet, with exactly `mode` and
- * with memory reserved for all of it.  ENOSPC. */
+ * with memory reserved for all of it.  ENOSPC; EEXIST: a port may see already
+ * that the name is taken. */
 int handoff__map_create(struct handoff__map **map, const char *name,
     uint64_t bytes, unsigned mode);
 
@@ -167,7 +168,7 @@ uint64_t handoff__map_bytes(const struct handoff__map *map);
 void handoff__map_close(struct handoff__map *map);
 
 /* Removes the name of a plain file.  ENOENT, EACCES; EPROTO: not a plain
- * file, and still there. */
+ * file, and still there; ENOTSUP, here and for the list. */
 int handoff__map_unlink(const char *name);
 
 /* Calls `fn` for each name there is until it returns other than 0, and

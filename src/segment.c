@@ -202,7 +202,7 @@ int handoff_close(void *object)
 	} else if (open->opens > 1) {
 		open->opens--;
 	} else if (handoff__threads_in(open->header,
-	               HANDOFF__HEADER + open->bytes)) {
+	               HANDOFF__HEADER + (size_t)open->bytes)) {
 		e = EBUSY;
 	} else {
 		handoff__segment_remove(open);

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #define ATTEMPTS 1000
+#define LED_AWAY (-1) /* no error of the system's */
 
 /* ---- What is valid ----------------------------------------------------- */
 
@@ -114,7 +115,7 @@ static int acceptable(const struct handoff__map *map,
 	return 0;
 }
 
-/* With the process locked.  ESTALE: the name led away meanwhile.  The map is
+/* With the process locked.  LED_AWAY: the name did meanwhile.  The map is
  * used up unless the result is an error. */
 static int adopt(struct handoff__open **found, struct handoff__map *map,
     const struct handoff__segment_header *header,
@@ -143,7 +144,7 @@ static int adopt(struct handoff__open **found, struct handoff__map *map,
 	if (e == 0 && !handoff__map_leads(map, wanted->name)) {
 		handoff__peers_leave(open);
 		handoff__life_leave(map);
-		e = ESTALE;
+		e = LED_AWAY;
 	}
 	if (e != 0) {
 		free(open);
@@ -182,7 +183,7 @@ static int open_existing(struct handoff__open **found,
 	e = acceptable(map, &header, wanted);
 	if (e == 0 && (e = handoff__process_lock()) == 0) {
 		e = adopt(found, map, &header, wanted);
-		*again = e == ESTALE;
+		*again = e == LED_AWAY;
 		handoff__process_unlock();
 	}
 	if (e != 0)
@@ -248,6 +249,7 @@ static int create(struct handoff__open **found,
 	if (wanted->bytes == 0)
 		return EINVAL;
 	e = prepare(&open, wanted);
+	*again = e == EEXIST;
 	if (e != 0)
 		return e;
 	HANDOFF__POINT();
@@ -264,7 +266,7 @@ static int create(struct handoff__open **found,
 	if (e != 0) {
 		/* Locked in init and never seen by anybody. */
 		handoff__self_forget(open->header,
-		    HANDOFF__HEADER + open->bytes);
+		    HANDOFF__HEADER + (size_t)open->bytes);
 		handoff__process_lock();
 		handoff__segment_remove(open);
 		handoff__segment_discard(open);

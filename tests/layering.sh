@@ -5,7 +5,8 @@
 #   include/   stdint.h, stddef.h and sys/types.h
 #   src/port.h stdint.h, stddef.h and stdatomic.h
 #   src/       src/, handoff.h and the C standard's headers; no #if on a system
-#   posix/     port.h, config.h, its own headers and the system's
+#   posix/ win32/       port.h, config.h, its own headers and the system's
+#   nobody     asks for Windows but win32/, tests/ and the header, once
 #   tests/     handoff.h, its own headers and the system's; layout, wait,
 #              parties_points, meanwhile and the fake port also src/, all of
 #              them points.h; tests/estimator.c estimator.h
@@ -80,7 +81,7 @@ for file in src/*.[ch]; do
 	*) only "$file" handoff.h $own $standard ;;
 	esac
 done
-for file in posix/*.[ch]; do
+for file in posix/*.[ch] win32/*.[ch]; do
 	[ -f "$file" ] || continue
 	files=$((files + 1))
 	never "$file" handoff.h $(echo "$own" | tr ' ' '\n' | grep -v '^port\.h$')
@@ -98,6 +99,14 @@ for file in tests/*.[ch] bench/*.[ch] examples/*.[ch]; do
 	tests/*) never "$file" ${own%%points.h*} ${own##*points.h} ;;
 	*) never "$file" $own ;;
 	esac
+done
+for file in include/*.h src/*.[ch] posix/*.[ch] bench/*.[ch] bench/*.cc \
+    examples/*.[ch]; do
+	[ -f "$file" ] || continue
+	grep -nE '_WIN32|_WIN64|__MINGW|_MSC_VER' "$file" |
+	    grep -vE '^[0-9]+:#(el)?if defined\(_WIN32\) && defined\(HANDOFF_DLL\)$' |
+	    grep -vE '^[0-9]+:#elif defined\(__GNUC__\) && !defined\(_WIN32\)$' |
+	    grep . && says "$file: asks for Windows"
 done
 [ "$files" -ge 20 ] || says "only $files files were found to look at"
 echo "$files files"
