@@ -11,8 +11,9 @@
  * ABSTRACTED
  *   A look and the swap that follows are one step: a swap that fails changes
  *   nothing and looks again.  Spinning is looking.  A slice ends only if its
- *   waiter can then find something.  A life byte is taken or it is not; asking
- *   may fail for no reason, which is never taken for dead.  The kernel frees a
+ *   waiter can then find something.  A life byte is its process's, or is
+ *   taken by any number who ask; asking may fail for no reason, which is never
+ *   taken for dead.  The kernel frees a
  *   dead process's own byte first, then the byte that it had taken to ask.
  *   Generations do not go round; tokens are not drawn again, and there is room
  *   for all.  Memory is sequentially consistent, as are the operations on the
@@ -73,7 +74,7 @@ byte generation, arrived;
 bit MARK, BROKEN;
 
 bit known[P];		/* has a token in the barrier */
-bit taken[P];		/* the life bytes */
+byte taken[P];		/* the life bytes: LIVES, or how many ask */
 bit asleep[P];
 byte kills = KILLS;
 byte workkills = WORKKILLS;
@@ -84,12 +85,13 @@ byte lasts;		/* how often one was told that it was last */
 bit died, broke;
 
 #define NOBODY P
+#define LIVES 100
 #define DIE if :: true :: kills > 0 -> kills--; goto dead fi
 
 #ifdef NOASK
 #define FOUND(i) false
 #else
-#define FOUND(i) (known[i] && !taken[i])
+#define FOUND(i) (known[i] && taken[i] < LIVES)
 #endif
 #define BEGUN(i) (begun[i] >= begun[me])
 #if P == 2
@@ -269,7 +271,7 @@ ask:
 		:: FOUND(3) -> asked = 3
 #endif
 		fi;
-		taken[asked] = 1;
+		taken[asked]++;
 		DIE
 	}
 	:: atomic {
@@ -293,7 +295,7 @@ ask:
 			broken();
 			DIE
 		:: else ->
-			taken[asked] = 0;
+			taken[asked]--;
 			asked = NOBODY;
 			DIE;
 			goto look
@@ -304,7 +306,7 @@ ask:
 	:: !wakes
 	fi;
 	atomic {
-		taken[asked] = 0;
+		taken[asked]--;
 		asked = NOBODY;
 		DIE;
 		goto left
@@ -353,7 +355,7 @@ out:
 	taken[me] = 0;
 	atomic {
 		if
-		:: asked != NOBODY -> taken[asked] = 0
+		:: asked != NOBODY -> taken[asked]--
 		:: else
 		fi;
 		asked = NOBODY
@@ -365,7 +367,7 @@ init {
 
 	atomic {
 		for (i : 0 .. P - 1) {
-			taken[i] = 1;
+			taken[i] = LIVES;
 			run party(i)
 		}
 		i = 0

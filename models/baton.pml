@@ -12,11 +12,9 @@
  * ABSTRACTED
  *   A look and the mark that follows are one step: a swap that fails changes
  *   nothing and looks again.  Spinning is looking.  A slice ends only if its
- *   waiter can then find something.  A life byte is taken or it is not; the
- *   kernel frees a dead process's own byte first, then the byte that it had
- *   taken to ask.  One that finds the byte of its own party's process taken
- *   waits if that one is dead, and somebody only asks; EBUSY is left out.
- *   Numbers do not wrap; tokens are not drawn again.  Memory is sequentially
+ *   waiter can then find something.  Any number may ask at one time whether a
+ *   process lives; EBUSY is left out.  Numbers do not wrap; tokens are not
+ *   drawn again, as while somebody asks they cannot be.  Memory is sequentially
  *   consistent, as are the operations on the state in C.
  *
  * BOUNDS, each by -D
@@ -45,10 +43,11 @@
  *   NONUMBER  waiters park on the turn alone
  *   BLIND     the mark does not compare
  *   NOCOMPARE recovery does not compare once it has the byte
- *   NOBYTE    recovery looks at the byte without taking it
  *   ZEROFIRST recovery clears the dead one's token before its swap
  *   LOSTLANE  recovery clears the mark of its own lane and wakes nobody
  *   UNTOLD    who comes for a dead party whose turn it was is not told
+ *   NOSTEP    who comes for a dead party in turn does not move the number
+ *   SEENSTEP  it does so only if it was in turn before
  *   LATELOOK  it looks whether it was that party's turn when it is the party
  */
 #ifndef PARTIES
@@ -91,7 +90,7 @@ byte turn, number, marks;
 #endif
 
 byte tokens[PARTIES];
-bit taken[P + 1];	/* the life bytes, by token */
+bit lives[P + 1];	/* by token */
 bit asleep[P];
 byte kills = KILLS;
 byte turnkills = TURNKILLS;
@@ -108,7 +107,7 @@ byte died;		/* one bit for each token */
 #define MUST 2
 
 #define DIE if :: true :: kills > 0 -> kills--; goto dead fi
-#define ALIVE(party) (tokens[party] == 0 || taken[tokens[party]])
+#define ALIVE(party) (tokens[party] == 0 || lives[tokens[party]])
 #define FINDS \
 	((SLICES > 1 && (turn != t || number != n)) || \
 	 (SLICES > 0 && !ALIVE(turn)))
@@ -142,7 +141,7 @@ inline enter() {
 proctype process(byte me) {
 	byte i, to;
 	byte t, n;		/* the turn and the number, as seen */
-	byte asked;		/* the token whose life byte we have taken */
+	byte asked;		/* the token that was found dead */
 	bit parked, woken, late, told, wakes;
 	bit patient = me >= DEADLINES;
 
@@ -156,12 +155,14 @@ end_idle:
 	}
 	:: atomic {
 		tokens[PARTY(me)] != 0 && !ALIVE(PARTY(me)) ->
-		asked = tokens[PARTY(me)];
-		taken[asked] = 1
+		asked = tokens[PARTY(me)]
 	}
 	fi;
 #if !defined UNTOLD && !defined LATELOOK
-	told = turn == PARTY(me);
+	atomic {
+		told = turn == PARTY(me);
+		n = number
+	}
 #endif
 	atomic {
 		if
@@ -171,10 +172,28 @@ end_idle:
 		DIE
 	}
 #ifdef LATELOOK
-	told = turn == PARTY(me);
+	atomic {
+		told = turn == PARTY(me);
+		n = number
+	}
+#endif
+#ifndef NOSTEP
+	atomic {
+		if
+#ifdef SEENSTEP
+		:: told && turn == PARTY(me) && number == n -> number++
+#else
+		:: turn == PARTY(me) ->
+			told = told && number == n;
+			number++
+#endif
+		:: else -> told = 0
+		fi;
+		DIE
+	}
 #endif
 	atomic {
-		taken[asked] = 0;
+		n = 0;
 		asked = 0;
 		if
 		:: tokens[PARTY(me)] != TOKEN -> goto out	/* EBUSY */
@@ -258,11 +277,8 @@ mark:
 recover:
 	if
 	:: atomic {
-		tokens[t] != 0 && !taken[tokens[t]] ->
+		!ALIVE(t) ->
 		asked = tokens[t];
-#ifndef NOBYTE
-		taken[asked] = 1;
-#endif
 		DIE
 	}
 	:: atomic {
@@ -309,9 +325,6 @@ recover:
 	}
 release:
 	atomic {
-#ifndef NOBYTE
-		taken[asked] = 0;
-#endif
 		asked = 0;
 		DIE;
 		if
@@ -394,13 +407,7 @@ dead:
 		wakes = 0;
 		patient = 1;
 		died = died | BIT(TOKEN);
-		taken[TOKEN] = 0
-	}
-	atomic {
-		if
-		:: asked != 0 -> taken[asked] = 0
-		:: else
-		fi;
+		lives[TOKEN] = 0;
 		asked = 0
 	}
 out:
@@ -412,7 +419,7 @@ init {
 
 	atomic {
 		for (i : 0 .. P - 1) {
-			taken[i + 1] = 1;
+			lives[i + 1] = 1;
 			run process(i)
 		}
 		i = 0

@@ -16,9 +16,9 @@
  *   A look and the swap that takes what is free are one step: a swap that
  *   fails changes nothing and looks again.  Spinning is looking, and now and
  *   then asking whether the owner lives.  A kernel wake reaches any that is
- *   parked.  A life byte is taken or it is not; asking may fail for no reason,
- *   which is never taken for dead.  The kernel frees a dead process's own byte
- *   first, then the byte that it had taken to ask.  Memory is sequentially
+ *   parked.  A life byte is its process's, or is taken by any number who ask;
+ *   asking may fail for no reason, which is never taken for dead.  The kernel
+ *   frees a dead process's own byte first, then the one it had taken to ask.  Memory is sequentially
  *   consistent, as are the operations on the word in C.  A try is a lock that
  *   does not park, and not modelled; nor are several threads of one process
  *   that hold or wait at once, nor a token drawn again while a mutex is left
@@ -132,7 +132,7 @@
 
 byte word;
 bit starved;		/* somebody asks for its turn */
-bit taken[GONE];	/* the life bytes, by token */
+byte taken[GONE];	/* the life bytes, by token: LIVES, or how many ask */
 bit asleep[P];		/* parked on the word */
 byte kills = KILLS;	/* how often each may yet happen */
 byte ownerkills = OWNERKILLS;
@@ -149,11 +149,12 @@ byte users = P;		/* how many will yet touch the mutex */
 bit destroyed;
 
 #define TOUCH assert(!destroyed)
+#define LIVES 100
 #define DIE if :: true :: kills > 0 -> kills--; goto dead fi
 
 /* What the end of a slice can find, for one that is parked on v. */
 #define ORPHANED \
-	(OWNER(word) != 0 && OWNER(word) < RESERVED && !taken[OWNER(word)])
+	(OWNER(word) != 0 && OWNER(word) < RESERVED && taken[OWNER(word)] < LIVES)
 #define FINDS \
 	(SLICES > 2 || (SLICES > 1 && word != v) || (SLICES > 0 && ORPHANED))
 
@@ -315,10 +316,10 @@ mark:
 recover:
 	if
 	:: atomic {
-		!taken[OWNER(v)] ->
+		taken[OWNER(v)] < LIVES ->
 		asked = OWNER(v);
 #ifndef NOBYTE
-		taken[asked] = 1;
+		taken[asked]++;
 #endif
 		DIE
 	}
@@ -346,7 +347,7 @@ recover:
 	}
 	atomic {
 #ifndef NOBYTE
-		taken[asked] = 0;
+		taken[asked]--;
 #endif
 		asked = 0;
 		DIE;
@@ -470,8 +471,8 @@ left:
 	}
 	fi;
 	atomic {
-		!taken[TOKEN] ->	/* joins once nobody asks */
-		taken[TOKEN] = 1;
+		taken[TOKEN] == 0 ->	/* joins once nobody asks */
+		taken[TOKEN] = LIVES;
 		goto look
 	}
 
@@ -497,7 +498,9 @@ out:
 	taken[TOKEN] = 0;
 	atomic {
 		if
-		:: asked != 0 -> taken[asked] = 0
+#ifndef NOBYTE
+		:: asked != 0 -> taken[asked]--
+#endif
 		:: else
 		fi;
 		asked = 0
@@ -509,7 +512,7 @@ init {
 
 	atomic {
 		for (i : 0 .. P - 1) {
-			taken[i + 1] = 1;
+			taken[i + 1] = LIVES;
 			run process(i)
 		}
 		i = 0

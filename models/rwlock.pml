@@ -16,8 +16,9 @@
  *   owner that is dead it is taken in one step, since that one changes neither
  *   the word nor writer.  A look and the swap that follows are one step: a swap
  *   that fails changes nothing and looks again.  Spinning is looking.  A slice
- *   ends only if its waiter can then find something.  A life byte is taken or
- *   it is not; asking may fail for no reason, which is never taken for dead.
+ *   ends only if its waiter can then find something.  A life byte is
+ *   its process's, or is taken by any number who ask; asking may fail for no
+ *   reason, which is never taken for dead.
  *   The kernel frees a dead process's own byte first, then the byte that it had
  *   taken to ask.  Reading again what one reads already touches nothing shared,
  *   and is left out, as are the tries.  Memory is sequentially consistent, as
@@ -123,7 +124,7 @@ byte count[SLOTS + 1];
 bit WANT[SLOTS + 1];
 bit used[SLOTS + 1];	/* has ever been somebody's */
 
-bit taken[P + 1];	/* the life bytes, by token */
+byte taken[P + 1];	/* the life bytes, by token: LIVES, or how many ask */
 byte asleep[P];		/* the slot where it is parked, plus 1 */
 byte kills = KILLS;	/* how often each may yet happen */
 byte inkills = INKILLS;
@@ -141,8 +142,9 @@ bit STUCK;		/* one beyond the slots has died */
 #define MAY 1
 #define MUST 2
 
+#define LIVES 100
 #define DIE if :: true :: kills > 0 -> kills--; goto dead fi
-#define IS_DEAD(token) ((token) != 0 && (token) != TOKEN && !taken[token])
+#define IS_DEAD(token) ((token) != 0 && (token) != TOKEN && taken[token] < LIVES)
 
 /* The first slot that has this token; OTHERS: none. */
 #if SLOTS == 1
@@ -382,7 +384,7 @@ ask:
 	:: atomic {
 		ORPHANED ->
 		asked = tokens[s];
-		taken[asked] = 1;
+		taken[asked]++;
 		DIE
 	}
 	:: atomic {
@@ -399,7 +401,7 @@ ask:
 		DIE
 	}
 	atomic {
-		taken[asked] = 0;
+		taken[asked]--;
 		asked = 0;
 		DIE
 	}
@@ -527,7 +529,7 @@ let_in:
 		fi;
 #ifndef NOBYTE
 		asked = tokens[s];
-		taken[asked] = 1;
+		taken[asked]++;
 #endif
 		DIE
 	}
@@ -544,7 +546,7 @@ let_in:
 	}
 	atomic {
 		if
-		:: asked != 0 -> taken[asked] = 0
+		:: asked != 0 -> taken[asked]--
 		:: else
 		fi;
 		asked = 0;
@@ -635,8 +637,8 @@ left:
 	}
 	fi;
 	atomic {
-		!taken[TOKEN] ->	/* joins once nobody asks */
-		taken[TOKEN] = 1;
+		taken[TOKEN] == 0 ->	/* joins once nobody asks */
+		taken[TOKEN] = LIVES;
 		goto again
 	}
 
@@ -664,7 +666,7 @@ out:
 	fi;
 	atomic {
 		if
-		:: asked != 0 -> taken[asked] = 0
+		:: asked != 0 -> taken[asked]--
 		:: else
 		fi;
 		asked = 0
@@ -676,7 +678,7 @@ init {
 
 	atomic {
 		for (i : 0 .. P - 1) {
-			taken[i / THREADS + 1] = 1;
+			taken[i / THREADS + 1] = LIVES;
 			run thread(i)
 		}
 		i = 0
@@ -686,5 +688,5 @@ init {
 	_nr_pr == 1;
 	assert(owed != MUST || owner == GONE && writer == WRITING ||
 	    owner != 0 && owner != GONE && (writer == WRITING || DEAD));
-	assert(owner == 0 || owner == GONE || !taken[owner])
+	assert(owner == 0 || owner == GONE || taken[owner] < LIVES)
 }

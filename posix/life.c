@@ -9,9 +9,11 @@
  * do not inherit.  So no child keeps its parent alive, and a program that
  * closes all its descriptors does not look dead.
  *
- * Who asks takes the byte for a moment, through yet another description, so
- * that no child that inherited a descriptor shares the lock; only when the
- * process is out of descriptors through the one that the map keeps.
+ * Who asks has a read lock on the byte for a moment, which others who ask may
+ * have at the same time, so that one that is stopped then stands in nobody's
+ * way.  It is taken through yet another description, so that no child that
+ * inherited a descriptor shares the lock; only when the process is out of
+ * descriptors through the one that the map keeps.
  */
 #define _GNU_SOURCE
 #include <config.h>
@@ -100,12 +102,12 @@ static void stop_asking(struct handoff__map *map, uint32_t token)
 	map->asker = -1;
 }
 
-/* Whether somebody else is seen to have the byte: cheap, and the usual case.
+/* Whether somebody else is seen to live there: cheap, and the usual case.
  * The descriptor may be shared with a parent or child, since it takes nothing
  * here. */
 static int seen_locked(const struct handoff__map *map, uint32_t token)
 {
-	struct flock lock = { .l_type = F_WRLCK,
+	struct flock lock = { .l_type = F_RDLCK,
 		.l_whence = SEEK_SET,
 		.l_start = BASE + (off_t)token,
 		.l_len = 1 };
@@ -128,7 +130,7 @@ int handoff__life_take(struct handoff__map *map, uint32_t token)
 	if (map->asker < 0) {
 		e = EBADF;
 	} else {
-		e = set_lock(map->asker, token, F_WRLCK);
+		e = set_lock(map->asker, token, F_RDLCK);
 		if (e != 0)
 			stop_asking(map, token);
 	}
@@ -144,13 +146,13 @@ void handoff__life_give(struct handoff__map *map, uint32_t token)
 	errno = before;
 }
 
-/* The lowest byte in [from, end) that somebody has locked, or end. */
+/* The lowest byte in [from, end) where somebody lives, or end. */
 static off_t first_locked(int fd, off_t from, off_t end)
 {
 	off_t found = end;
 
 	while (from < found) {
-		struct flock lock = { .l_type = F_WRLCK,
+		struct flock lock = { .l_type = F_RDLCK,
 			.l_whence = SEEK_SET,
 			.l_start = from,
 			.l_len = found - from };

@@ -14,7 +14,8 @@
  *               set, all parked in that lane are woken
  *   wait of p   over when turn = p; nothing is written
  *   mark        the lane's bit, if turn and number are as seen
- *   claim       tokens[p]: 0 -> mine; a dead one's -> mine
+ *   claim       tokens[p]: 0 -> mine; a dead one's -> mine, then, if turn = p,
+ *               number + 1
  *   dead        turn of a dead party -> p, number + 1, by p that waits
  *
  *   Only the process that tokens[turn] names passes.  Across CPUs a pass is one
@@ -34,7 +35,7 @@
  *                          takes the turn while it has that life byte
  *   passer, then           the party in turn parked without a mark: it finds
  *                          its turn at its slice's end
- *   claimer                a slot of a dead process
+ *   claimer                a slot of a dead process, in turn or not
  *   A party that has not come yet is not dead.
  *
  * DESTROYED WHEN
@@ -83,6 +84,12 @@ static uint64_t next(uint64_t state, uint32_t to)
 	return ((state & ~lane(to)) & ~(FIRST_LANE - 1)) | half | to;
 }
 
+/* It is the same party's turn; all marks stay, since nobody is woken. */
+static uint64_t renewed(uint64_t state)
+{
+	return (state & ~(FIRST_LANE - 1)) | ((uint32_t)state + NUMBER_ONE);
+}
+
 static struct handoff__place place_of(const struct handoff__baton *b,
     uint32_t party)
 {
@@ -102,22 +109,25 @@ static bool is_party(const struct handoff__baton *b, uint32_t party)
 /*
  * The slot belonged to a dead process; it is ours if nobody else was first.
  * Whether it is in turn is looked at before the slot is ours: a turn that
- * is passed later is passed to a living party.  Meanwhile nobody else can take
- * the turn, for want of the life byte.
+ * is passed later is passed to a living party.  Another may be about to take
+ * the turn from the dead one, so the number has to move, for us or for it.
  */
 static int take_over(struct handoff__baton *b, uint32_t me, uint32_t before,
     uint32_t token)
 {
-	bool in_turn;
-	bool taken;
+	uint32_t seen;
+	uint64_t v;
 
 	HANDOFF__POINT();
-	in_turn = turn(atomic_load(&b->state)) == me;
-	taken = atomic_compare_exchange_strong(&b->tokens[me], &before, token);
-	HANDOFF__POINT();
-	if (!taken)
+	seen = (uint32_t)atomic_load(&b->state);
+	if (!atomic_compare_exchange_strong(&b->tokens[me], &before, token))
 		return EBUSY;
-	return in_turn ? EOWNERDEAD : 0;
+	HANDOFF__POINT();
+	v = atomic_load(&b->state);
+	while (turn(v) == me)
+		if (atomic_compare_exchange_weak(&b->state, &v, renewed(v)))
+			return (uint32_t)v == seen ? EOWNERDEAD : 0;
+	return 0;
 }
 
 /* The same, if that process is dead.  For a moment it may look alive, while
