@@ -24,6 +24,11 @@ struct room {
 	handoff_baton turns;     /* the other way round */
 	volatile unsigned ready; /* for the condition, under its mutex */
 	_Atomic unsigned late;   /* the waiter came late, and did not wait */
+
+	/* For the test's own use. */
+	_Atomic unsigned given;
+	_Atomic unsigned inside;
+	volatile unsigned count;
 };
 
 /* The attributes of all of them; the room's `arg`. */
