@@ -365,9 +365,11 @@ int handoff_cond_wait_until(handoff_cond *cond, handoff_mutex *mutex,
 	handoff__mutex_release(x.m, self, i); /* w3 */
 	if (wakes != 0)
 		handoff__unpark(&place, wakes);
-	/* Only now, so that the mutex is held for as short as can be. */
-	if (!handoff__wait_trust(self, &x.c->head, x.partner, deadline) ||
-	    !moved(&x)) {
+	/* Who was woken here may have run and signalled meanwhile.  The rest
+	 * only now, so that the mutex is held for as short as can be. */
+	if (!(wakes != 0 && moved(&x)) &&
+	    !(handoff__wait_trust(self, &x.c->head, x.partner, deadline) &&
+	        moved(&x))) {
 		handoff__wait_begin(&x.w, self, &x.c->head, deadline, false);
 		late = wait_for(&x, self);
 		handoff__wait_end(&x.w);

@@ -16,6 +16,8 @@ struct handoff__learnt {
 	uint64_t asked;           /* when the machine was looked at; 0: never */
 	uint64_t affinity;        /* then */
 	uint64_t strangers_asked; /* when others were looked for */
+	uint64_t timed_at;        /* when a wait here was last timed */
+	uint32_t timed;           /* so many in close succession */
 	uint32_t trusted;         /* waits that may begin with a yield */
 	uint32_t clear;           /* looks until strangers are forgotten */
 	uint64_t ids[HANDOFF__SITES];

@@ -17,18 +17,28 @@
  *   One's own affinity mask says nothing, since two processes pinned apart have
  *   one CPU each.
  *
+ * TRUST
+ *   Where each yield is as long as a handoff two looks at the clock cost a
+ *   tenth of it.  After enough yields in close succession that were short, most
+ *   are not timed.  One of those may give the CPU away for a slice: then the
+ *   next that is timed comes late, and all are timed again for a while; else
+ *   a scheduler that is generous after each slice would have the long ones
+ *   hide among those that nobody times.
+ *
  * WHAT A PARK COSTS
  *   Who wakes leaves the time in the object now and then (site.h); who finds
  *   another time there than before it parked knows how long its wake took.
  *
  * SLICES
  *   Every park ends after a while, so that the waiter can look whether the one
- *   who owes it a wake has died: with an owner to watch after 4 ms, doubling
+ *   who owes it a wake has died: with an owner to watch after 16 ms, doubling
  *   to 128; else after 250 ms, doubling to 1.25 s.  Where more than four
  *   threads of this process are parked on one word the slices grow in
  *   proportion, to 2 s at the most.  Each slice is drawn between 7/8 and all
  *   of its length, so that many waiters do not look in step.  Slices are for
- *   deaths only, and cost an idle machine 50 to 500 us each.
+ *   deaths only, and cost an idle machine 50 to 500 us each.  None is shorter
+ *   than the tick of a usual system: a timer that is due before the next tick
+ *   has to be set in the hardware, which takes 15 us on a virtual machine.
  *
  * Nothing here is in shared memory but what others left there, and nothing
  * allocates.
@@ -49,6 +59,8 @@
 #define LOOKS 16u           /* between two questions to the clock */
 #define FREE_LOOKS 4u       /* before the first one */
 #define TRUSTED 3u          /* yields that are not timed, after one */
+#define TIMED 16u           /* that are, before the first of them */
+#define TIMED_NS (50u * US) /* from one that is to the next, at the most */
 #define WAKE_MOST (1u * MS) /* one that took longer had other reasons */
 
 /* How long to be quiet, in parts of a pause: more after a first look that
@@ -57,7 +69,7 @@
 #define QUIET_MORE 8u
 #define QUIET_MOST (16u * QUIET_PART)
 
-#define OWNED_FIRST (4u * MS)
+#define OWNED_FIRST (16u * MS)
 #define OWNED_LONGEST (128u * MS)
 #define FREE_FIRST (250u * MS)
 #define FREE_LONGEST (1250u * MS)
@@ -398,6 +410,18 @@ void handoff__wait_begin(struct handoff__wait *w, struct handoff__self *self,
 		w->phase = HANDOFF__PARKING;
 }
 
+/* A wait on one's partner's CPU has been timed. */
+static void trust(struct handoff__learnt *learnt, const struct handoff__wait *w)
+{
+	/* A yield that took long has ended the phase. */
+	bool brief = w->phase == HANDOFF__YIELDING &&
+	    w->now - learnt->timed_at < TIMED_NS;
+
+	learnt->timed = brief ? learnt->timed + 1 : 0;
+	learnt->timed_at = w->now;
+	learnt->trusted = learnt->timed >= TIMED ? TRUSTED : 0;
+}
+
 /* Tells the estimator how the wait went. */
 static void learn(struct handoff__wait *w)
 {
@@ -412,10 +436,7 @@ static void learn(struct handoff__wait *w)
 	} else if (w->here) {
 		if (w->yields > 0)
 			handoff__learn_yields(w->history, !w->parked);
-		/* One that took long has ended the phase. */
-		w->self->learnt.trusted = w->phase == HANDOFF__YIELDING ?
-		    TRUSTED :
-		    0;
+		trust(&w->self->learnt, w);
 	} else if (w->parked) {
 		handoff__learn(w->history, m,
 		    ns > w->wake_ns ? ns - w->wake_ns : 0,

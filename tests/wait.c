@@ -72,7 +72,7 @@ static void deadline_park_cases(void)
 	CHECK(fake.parks == 1);
 	handoff__wait_end(&w);
 	/* Slices, then what is left of it. */
-	deadline = fake.now + 20 * MS;
+	deadline = fake.now + 80 * MS;
 	begin(&w, HANDOFF_WAIT_BLOCK, 0, deadline, true);
 	while (handoff__wait_park(&w, &place, 7) == HANDOFF__SLICE)
 		CHECK(fake.now < deadline);
@@ -117,15 +117,15 @@ static void slices(bool owned, uint64_t first, uint64_t longest, unsigned n,
 static void slice_cases(void)
 {
 	for (int i = 0; i < 20; i++) {
-		slices(true, 4 * MS, 128 * MS, 10, 1, HOUR);
+		slices(true, 16 * MS, 128 * MS, 10, 1, HOUR);
 		slices(false, 250 * MS, 1250 * MS, 10, 1, HOUR);
 	}
 	CHECK(fake.parkers == 0);
 	fake.uncounted = true;
-	slices(true, 4 * MS, 128 * MS, 10, 1, HOUR);
+	slices(true, 16 * MS, 128 * MS, 10, 1, HOUR);
 }
 
-static void slices_double_from_4_to_128_ms_or_from_250_to_1250_ms(void **state)
+static void slices_double_from_16_to_128_ms_or_from_250_to_1250_ms(void **state)
 {
 	(void)state;
 	in_child(slice_cases);
@@ -166,15 +166,15 @@ static void slices_are_spread_over_the_last_eighth(void **state)
 static void crowd_cases(void)
 {
 	fake.parkers = 3; /* and this one */
-	slices(true, 4 * MS, 128 * MS, 8, 1, HOUR);
+	slices(true, 16 * MS, 128 * MS, 8, 1, HOUR);
 	CHECK(fake.parkers == 3);
 	fake.parkers = 7;
-	slices(true, 4 * MS, 128 * MS, 8, 2, 2 * (uint64_t)SECOND);
+	slices(true, 16 * MS, 128 * MS, 8, 2, 2 * (uint64_t)SECOND);
 	slices(false, 250 * MS, 1250 * MS, 8, 2, 2 * (uint64_t)SECOND);
 	fake.parkers = 39;
-	slices(true, 4 * MS, 128 * MS, 8, 10, 2 * (uint64_t)SECOND);
+	slices(true, 16 * MS, 128 * MS, 8, 10, 2 * (uint64_t)SECOND);
 	fake.parkers = 4999;
-	slices(true, 4 * MS, 128 * MS, 8, 1250, 2 * (uint64_t)SECOND);
+	slices(true, 16 * MS, 128 * MS, 8, 1250, 2 * (uint64_t)SECOND);
 	slices(false, 250 * MS, 1250 * MS, 8, 1250, 2 * (uint64_t)SECOND);
 	CHECK(fake.parkers == 4999);
 }
@@ -285,8 +285,8 @@ static void jump_cases(void)
 	fake.jump_at = fake.now + MS;
 	CHECK(handoff__wait_park(&w, &place, 7) == HANDOFF__SLICE);
 	CHECK(handoff__wait_park(&w, &place, 7) == HANDOFF__SLICE);
-	CHECK(fake.parked[2].until - fake.parked[2].from >= 8 * MS);
-	CHECK(fake.parked[2].until - fake.parked[2].from <= 16 * MS);
+	CHECK(fake.parked[2].until - fake.parked[2].from >= 32 * MS);
+	CHECK(fake.parked[2].until - fake.parked[2].from <= 64 * MS);
 	handoff__wait_end(&w);
 	/* Over the deadline. */
 	begin(&w, HANDOFF_WAIT_ADAPTIVE, 0, fake.now + SECOND, true);
@@ -357,7 +357,7 @@ int main(void)
 		cmocka_unit_test(
 		    a_deadline_shorter_than_the_slice_ends_the_park),
 		cmocka_unit_test(
-		    slices_double_from_4_to_128_ms_or_from_250_to_1250_ms),
+		    slices_double_from_16_to_128_ms_or_from_250_to_1250_ms),
 		cmocka_unit_test(slices_are_spread_over_the_last_eighth),
 		cmocka_unit_test(
 		    more_than_four_parkers_lengthen_the_slices_up_to_2_s),

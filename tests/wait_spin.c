@@ -239,29 +239,51 @@ static bool trusts(unsigned policy, unsigned partner, uint64_t deadline)
 	    deadline);
 }
 
+static bool trusts_here(void)
+{
+	return trusts(HANDOFF_WAIT_ADAPTIVE, fake.cpu, HANDOFF_NEVER);
+}
+
+/* So many timed yields of usual length, each of which ends a wait; then, and
+ * not before, some are trusted. */
+static void earn_trust(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		CHECK(!trusts_here());
+		CHECK(yields_in(1) == 1);
+	}
+}
+
 static void trust_cases(void)
 {
 	struct handoff__wait w;
 
-	CHECK(!trusts(HANDOFF_WAIT_ADAPTIVE, fake.cpu, HANDOFF_NEVER));
-	CHECK(yields_in(1) == 1);
+	earn_trust(17); /* the first one came long after any other */
+	fake.yields = 0;
 	CHECK(!trusts(HANDOFF_WAIT_BLOCK, fake.cpu, HANDOFF_NEVER));
 	CHECK(!trusts(HANDOFF_WAIT_ADAPTIVE, 2, HANDOFF_NEVER));
 	CHECK(!trusts(HANDOFF_WAIT_ADAPTIVE, 0, HANDOFF_NEVER));
 	CHECK(!trusts(HANDOFF_WAIT_ADAPTIVE, fake.cpu, fake.now + SECOND));
-	CHECK(fake.yields == 1);
+	CHECK(fake.yields == 0);
 	for (int i = 0; i < 3; i++)
-		CHECK(trusts(HANDOFF_WAIT_ADAPTIVE, fake.cpu, HANDOFF_NEVER));
-	CHECK(fake.yields == 4);
-	CHECK(!trusts(HANDOFF_WAIT_ADAPTIVE, fake.cpu, HANDOFF_NEVER));
-	/* A wait that has to begin ends it, and so does one that took long. */
-	CHECK(yields_in(1) == 1);
+		CHECK(trusts_here());
+	CHECK(fake.yields == 3);
+	earn_trust(1);
+	/* A wait that has to begin ends it. */
 	begin(&w, HANDOFF_WAIT_ADAPTIVE, 0, HANDOFF_NEVER, false);
-	CHECK(!trusts(HANDOFF_WAIT_ADAPTIVE, fake.cpu, HANDOFF_NEVER));
+	CHECK(!trusts_here());
 	handoff__wait_end(&w);
+	earn_trust(1);
+	/* One among them that took long is noticed: the next one comes late. */
+	CHECK(trusts_here());
+	fake.now += 4 * MS;
+	CHECK(trusts_here() && trusts_here());
+	earn_trust(17);
+	CHECK(trusts_here());
+	/* So is one that is timed. */
 	fake.yield_ns = 4 * MS;
 	CHECK(yields_in(1) == 1);
-	CHECK(!trusts(HANDOFF_WAIT_ADAPTIVE, fake.cpu, HANDOFF_NEVER));
+	CHECK(!trusts_here());
 }
 
 static void a_few_yields_are_made_on_trust(void **state)
