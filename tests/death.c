@@ -5,11 +5,10 @@
  */
 #define _GNU_SOURCE
 #include "lockers.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "named.h"
 
@@ -260,7 +259,7 @@ static void all_locks_of_one_that_died_are_told(void **state)
 		assert_free(&many->mutex[i]);
 	}
 	assert_int_equal(handoff_close(many), 0);
-	assert_int_equal(handoff_unlink("many"), 0);
+	assert_int_equal(unlink_name("many"), 0);
 }
 
 /* Each recovers from the one before, and dies before it says consistent. */

@@ -497,7 +497,7 @@ static void nobody_is_quiet_who_may_not_spin(void **state)
 	in_child(quiet_cases);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(spinning_ends_at_the_limit),
@@ -518,5 +518,7 @@ int main(void)
 		cmocka_unit_test(nobody_is_quiet_who_may_not_spin),
 	};
 
+	fake_begin();
+	begin_apart(argc, argv);
 	return cmocka_run_group_tests_name("wait_spin", tests, NULL, NULL);
 }
