@@ -257,17 +257,21 @@ static int keeper(const char *unused)
 	return 0;
 }
 
+static struct process winner;
+
 /* Once, between init and giving the name: another one gets it. */
 static void take_name(void)
 {
-	struct process p;
-
 	if (removals++ != 1)
 		return;
-	p = start("keeper", NULL);
-	expect(&p, "open");
-	tell(&p, "end");
-	assert_int_equal(finish(&p), 0);
+	winner = start("keeper", NULL);
+	expect(&winner, "open");
+}
+
+static void end_winner(void)
+{
+	tell(&winner, "end");
+	assert_int_equal(finish(&winner), 0);
 }
 
 /* G18: who loses the race for the name gets the winner's. */
@@ -288,12 +292,14 @@ static void the_loser_of_the_race_opens_the_winners(void **state)
 	assert_int_equal(info.detached, 0);
 	assert_int_equal(handoff_close(s), 0);
 	unlink_name("points");
+	end_winner();
 	handoff__point_hook = take_name;
 	removals = 0;
 	assert_int_equal(open_shared(&s, "points", CREATE | HANDOFF_EXCLUSIVE),
 	    EEXIST);
 	handoff__point_hook = NULL;
 	assert_null(s);
+	end_winner();
 	assert_int_equal(unlink_name("points"), 0);
 	assert_int_equal(count_names(), 0);
 	assert_int_equal(count_descriptors(), descriptors);

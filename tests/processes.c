@@ -179,10 +179,16 @@ int processes_teardown(void **state)
 	return system_remove_names();
 }
 
+void assert_names(unsigned n)
+{
+	if (HAS_FILES)
+		assert_int_equal(count_names(), n);
+}
+
 void without_fork(void **state)
 {
 	(void)state;
-	SKIP("there is no fork here");
+	SKIP("there is neither fork nor exec here");
 }
 
 void without_signals(void **state)

@@ -60,7 +60,7 @@ int processes_teardown(void **state);
 	} while (0)
 
 /* Tests, in a program's list of them; the others are skipped, and say so, on
- * systems without fork, without signals, or where names are no files. */
+ * systems without fork and exec, without signals, or where names are no files. */
 #define FORK_TEST(name) TEST_IF(HAS_FORK, name, without_fork)
 #define SIGNAL_TEST(name) TEST_IF(HAS_SIGNALS, name, without_signals)
 #define FILE_TEST(name) TEST_IF(HAS_FILES, name, without_files)
@@ -158,6 +158,9 @@ const char *run_directory(void);
 unsigned count_descriptors(void);
 unsigned count_mappings(void);
 unsigned count_names(void);
+
+/* So many names are there, where the system tells. */
+void assert_names(unsigned n);
 
 /* CPU seconds that this process has used. */
 double cpu_seconds(void);
