@@ -5,16 +5,12 @@
  */
 #define _GNU_SOURCE
 #include "lockers.h"
+#include "system.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "named.h"
 
@@ -38,7 +34,7 @@ static void the_others_go_on_when_a_waiter_is_killed(void **state)
 			sleep_seconds(0.02);
 		}
 		/* Stopped, it gets the wake and does nothing with it. */
-		kill(w[i % 3].pid, SIGSTOP);
+		stop_process(&w[i % 3]);
 		if (i >= 6)
 			kill_hard(&w[i % 3]);
 		since = seconds_now();
@@ -74,12 +70,12 @@ static void a_stopped_waiter_keeps_nobody_out(void **state)
 	sleep_seconds(0.05);
 	w[1] = start_locker("lock");
 	sleep_seconds(0.05);
-	kill(w[0].pid, SIGSTOP);
+	stop_process(&w[0]);
 	assert_int_equal(handoff_mutex_unlock(m), 0);
 	expect_lock(&w[1], "0", seconds_now(), "beside a stopped one");
 	let_go(&w[1]);
 	assert_free(m);
-	kill(w[0].pid, SIGCONT);
+	continue_process(&w[0]);
 	expect_lock(&w[0], "0", seconds_now(), NULL);
 	let_go(&w[0]);
 	end_m(m);
@@ -102,14 +98,14 @@ static void a_recovery_keeps_the_mark_of_other_waiters(void **state)
 		w1 = start_locker("lock");
 		w3 = start_locker("lock");
 		sleep_seconds(0.03);
-		kill(w1.pid, SIGSTOP);
-		kill(w3.pid, SIGSTOP);
+		stop_process(&w1);
+		stop_process(&w3);
 		assert_int_equal(handoff_mutex_unlock(m), 0);
 		grabber = start_holder();
 		since = seconds_now();
 		kill_hard(&grabber);
-		kill(w1.pid, SIGCONT);
-		kill(w3.pid, SIGCONT);
+		continue_process(&w1);
+		continue_process(&w3);
 		first = says_within(&w1, 0.3);
 		expect_lock(first ? &w1 : &w3, "EOWNERDEAD", since, NULL);
 		let_go(first ? &w1 : &w3);
@@ -121,23 +117,6 @@ static void a_recovery_keeps_the_mark_of_other_waiters(void **state)
 
 /* ---- Owners that look dead --------------------------------------------- */
 
-/* Nobody robs the owner: asserted for a while, by each call. */
-static void assert_not_robbed(handoff_mutex *m, double seconds)
-{
-	double end = seconds_now() + seconds;
-
-	do {
-		double before = seconds_now();
-
-		assert_int_equal(handoff_mutex_trylock(m), EBUSY);
-		assert_int_equal(handoff_mutex_lock_until(m, soon(0.2)),
-		    ETIMEDOUT);
-		assert_true(seconds_now() - before >= 0.19);
-		assert_true(seconds_now() - before < 1.2);
-		assert_int_equal(handoff_mutex_unlock(m), EPERM);
-	} while (seconds_now() < end);
-}
-
 /* G45 */
 static void a_stopped_owner_is_not_robbed(void **state)
 {
@@ -146,163 +125,16 @@ static void a_stopped_owner_is_not_robbed(void **state)
 	struct process waiter = start_locker("lock");
 
 	(void)state;
-	kill(owner.pid, SIGSTOP);
+	stop_process(&owner);
 	assert_not_robbed(m, 2);
 	assert_int_equal(says_within(&waiter, 0), 0);
 	tell(&owner, "unlock");
 	assert_int_equal(says_within(&waiter, 0.3), 0);
-	kill(owner.pid, SIGCONT);
+	continue_process(&owner);
 	expect_lock(&waiter, "0", seconds_now(), "after SIGCONT");
 	assert_int_equal(finish(&owner), 0);
 	let_go(&waiter);
 	assert_free(m);
-	end_m(m);
-}
-
-/* Closes all descriptors but the test's own, and gives their numbers to
- * another file. */
-static int close_all(const char *unused)
-{
-	handoff_mutex *m = open_m();
-	handoff_mutex *other;
-
-	(void)unused;
-	OK(handoff_mutex_open(&other, "other", CREATE, 0600, NULL));
-	OK(handoff_mutex_lock(m));
-	for (int fd = 5; fd < 256; fd++)
-		close(fd);
-	for (int i = 0; i < 32; i++)
-		CHECK(open("/proc/self/exe", O_RDONLY) >= 0);
-	say("held");
-	await("unlock");
-	OK(handoff_mutex_unlock(m));
-	/* It works on, learns of deaths, and closes what is not its own no
-	 * more than before. */
-	say("waiting");
-	await("lock");
-	RESULT(handoff_mutex_lock_until(m, soon(5)), EOWNERDEAD);
-	OK(handoff_mutex_consistent(m));
-	OK(handoff_mutex_unlock(m));
-	OK(handoff_close(m));
-	OK(handoff_close(other));
-	for (int fd = 5; fd < 37; fd++)
-		CHECK(fcntl(fd, F_GETFD) >= 0);
-	return 0;
-}
-
-static void an_owner_without_descriptors_is_not_robbed(void **state)
-{
-	handoff_mutex *m = make_m(HANDOFF_WAIT_ADAPTIVE, 0);
-	struct process owner = start("close_all", NULL);
-	struct process p;
-
-	(void)state;
-	expect(&owner, "held");
-	assert_not_robbed(m, 0.5);
-	tell(&owner, "unlock");
-	expect(&owner, "waiting");
-	assert_free(m);
-	p = start_holder();
-	kill_hard(&p);
-	tell(&owner, "lock");
-	assert_int_equal(finish(&owner), 0);
-	assert_free(m);
-	assert_int_equal(handoff_unlink("other"), 0);
-	end_m(m);
-}
-
-static int parent_of_child(const char *unused)
-{
-	handoff_mutex *m = open_m();
-	pid_t pid;
-
-	(void)unused;
-	OK(handoff_mutex_lock(m));
-	pid = fork();
-	CHECK(pid >= 0);
-	if (pid == 0) {
-		say("held");
-		await("speak");
-		say("alive");
-		_exit(0);
-	}
-	for (;;)
-		pause();
-}
-
-static void a_living_child_does_not_keep_its_parent_alive(void **state)
-{
-	handoff_mutex *m = make_m(HANDOFF_WAIT_ADAPTIVE, 0);
-	struct process p = start("parent_of_child", NULL);
-	struct process waiter;
-	double since;
-
-	(void)state;
-	expect(&p, "held");
-	waiter = start_locker("lock");
-	assert_not_robbed(m, 0.1);
-	since = seconds_now();
-	kill(p.pid, SIGKILL);
-	expect_lock(&waiter, "EOWNERDEAD", since, "beside a living child");
-	tell(&p, "speak");
-	expect(&p, "alive");
-	let_go(&waiter);
-	assert_int_equal(finish(&p), -SIGKILL);
-	end_m(m);
-}
-
-/* In a PID namespace of its own, as its first process: what `run` does. */
-static int in_namespace(const char *arg)
-{
-	int status;
-	pid_t pid;
-
-	if (unshare(CLONE_NEWPID) != 0)
-		return 77;
-	pid = fork();
-	CHECK(pid >= 0);
-	if (pid == 0) {
-		CHECK(getpid() == 1);
-		if (strcmp(arg, "hold") == 0)
-			_exit(holder(NULL));
-		if (strcmp(arg, "lock") == 0)
-			_exit(locker("lock"));
-		if (strcmp(arg, "ask") == 0) {
-			handoff_mutex *m = open_m();
-
-			RESULT(handoff_mutex_trylock(m), EBUSY);
-			RESULT(handoff_mutex_unlock(m), EPERM);
-			RESULT(handoff_mutex_lock_until(m, soon(1)), ETIMEDOUT);
-		}
-		_exit(0);
-	}
-	CHECK(waitpid(pid, &status, 0) == pid);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
-
-/* G53: nor taken for the asker, although both are process 1. */
-static void an_owner_in_another_pid_namespace_is_not_robbed(void **state)
-{
-	handoff_mutex *m;
-	struct process owner = start("in_namespace", "probe");
-	struct process p;
-
-	(void)state;
-	if (finish(&owner) == 77)
-		SKIP("another PID namespace needs the rights of root");
-	m = make_m(HANDOFF_WAIT_ADAPTIVE, 0);
-	owner = start("in_namespace", "hold");
-	expect(&owner, "held");
-	p = start("in_namespace", "ask");
-	assert_not_robbed(m, 1);
-	assert_int_equal(finish(&p), 0);
-	p = start("in_namespace", "lock");
-	expect(&p, "trying");
-	assert_int_equal(says_within(&p, 0.2), 0);
-	tell(&owner, "end"); /* not what it awaits: it exits, holding */
-	assert_int_not_equal(finish(&owner), 0);
-	expect_lock(&p, "EOWNERDEAD", seconds_now(), "another namespace");
-	let_go(&p);
 	end_m(m);
 }
 
@@ -400,7 +232,7 @@ static void a_killed_waiter_of_a_condition_harms_nobody(void **state)
 	}
 	kill_hard(&other);
 	assert_int_equal(handoff_close(c), 0);
-	assert_int_equal(handoff_unlink("c"), 0);
+	assert_int_equal(unlink_name("c"), 0);
 	end_m(m);
 }
 
@@ -438,7 +270,7 @@ static int busy(const char *seed)
 			    NULL));
 			OK(handoff_close(extra));
 			if (what % 64 == 0)
-				handoff_unlink("extra");
+				unlink_name("extra");
 			m = open_m();
 			c = open_c();
 		}
@@ -476,9 +308,9 @@ static void a_storm_of_kills_stops_nobody(void **state)
 	lock_anyhow(m);
 	assert_int_equal(handoff_mutex_unlock(m), 0);
 	assert_free(m);
-	handoff_unlink("extra");
+	unlink_name("extra");
 	assert_int_equal(handoff_close(c), 0);
-	assert_int_equal(handoff_unlink("c"), 0);
+	assert_int_equal(unlink_name("c"), 0);
 	end_m(m);
 }
 
@@ -487,9 +319,6 @@ int main(int argc, char **argv)
 	static const struct part parts[] = {
 		{ "holder", holder },
 		{ "locker", locker },
-		{ "close_all", close_all },
-		{ "parent_of_child", parent_of_child },
-		{ "in_namespace", in_namespace },
 		{ "wait_for_ever", wait_for_ever },
 		{ "wait_when_told", wait_when_told },
 		{ "busy", busy },
@@ -500,9 +329,6 @@ int main(int argc, char **argv)
 		TEST(a_stopped_waiter_keeps_nobody_out),
 		TEST(a_recovery_keeps_the_mark_of_other_waiters),
 		TEST(a_stopped_owner_is_not_robbed),
-		TEST(an_owner_without_descriptors_is_not_robbed),
-		TEST(a_living_child_does_not_keep_its_parent_alive),
-		TEST(an_owner_in_another_pid_namespace_is_not_robbed),
 		TEST(a_killed_waiter_of_a_condition_harms_nobody),
 		TEST(a_storm_of_kills_stops_nobody),
 	};

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "victims.h"
+#include "system.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,15 +3,13 @@
 #define _GNU_SOURCE
 #include "parties.h"
 #include "still.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define MS 1000000u
 
@@ -229,13 +227,11 @@ static int part_plain(const char *unused)
 	struct {
 		handoff_barrier b;
 		_Atomic unsigned lasts;
-	} *s = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	} *s = shared_pages(sizeof *s);
 	pid_t child[2];
 	int status;
 
 	(void)unused;
-	CHECK(s != MAP_FAILED);
 	RESULT(handoff_barrier_init(&s->b, 3, &robust), ENOTSUP);
 	OK(handoff_barrier_init(&s->b, 3, NULL));
 	for (unsigned i = 0; i < 2; i++) {
@@ -367,7 +363,7 @@ static void a_name_leads_all_processes_to_one_barrier(void **state)
 	assert_int_equal(handoff_barrier_wait_until(b, NULL, soon(10)), 0);
 	assert_int_equal(finish(&p), 0);
 	assert_int_equal(handoff_close(b), 0);
-	assert_int_equal(handoff_unlink("named"), 0);
+	assert_int_equal(unlink_name("named"), 0);
 }
 
 static _Atomic pid_t waiter;
@@ -376,7 +372,7 @@ static void *come_alone(void *arg)
 {
 	struct room *r = arg;
 
-	atomic_store(&waiter, gettid());
+	atomic_store(&waiter, this_thread());
 	OK(handoff_barrier_wait(&r->barrier, NULL));
 	return NULL;
 }
@@ -445,10 +441,10 @@ int main(int argc, char **argv)
 		TEST(a_hundred_threads_of_two_processes_meet),
 		TEST(a_hundred_threads_of_one_process_meet),
 		TEST(seventy_processes_meet),
-		TEST(children_of_fork_are_parties_of_their_own),
+		FORK_TEST(children_of_fork_are_parties_of_their_own),
 		TEST(one_party_never_waits),
 		TEST(who_is_late_has_not_come),
-		TEST(plain_memory_does_without_deaths),
+		FORK_TEST(plain_memory_does_without_deaths),
 		TEST(the_number_of_parties_is_bounded),
 		TEST(bad_attributes_and_places_are_refused),
 		TEST(what_is_no_barrier_is_refused),

@@ -3,12 +3,11 @@
 #define _GNU_SOURCE
 #include "parties.h"
 #include "still.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 /* Comes once and closes the segment. */
 static int part_closer(const char *arg)
@@ -111,7 +110,7 @@ static void what_was_complete_stays_so(void **state)
 	(void)state;
 	p[0] = start_party("slow:1");
 	settle(p[0].pid);
-	kill(p[0].pid, SIGSTOP);
+	stop_process(&p[0]);
 	p[1] = start_party("slow:1");
 	assert_int_equal(handoff_barrier_wait_until(&r->barrier, NULL,
 	                     soon(TOLD)),
@@ -121,7 +120,7 @@ static void what_was_complete_stays_so(void **state)
 	assert_int_equal(handoff_barrier_wait_until(&r->barrier, NULL,
 	                     soon(TOLD)),
 	    EOWNERDEAD);
-	kill(p[0].pid, SIGCONT);
+	continue_process(&p[0]);
 	says(&p[0], 0);
 	all_end(p, 1);
 	assert_broken(r, "slow");
@@ -265,9 +264,7 @@ static struct {
 
 static void make_passing(void)
 {
-	gone.passing = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	CHECK(gone.passing != MAP_FAILED);
+	gone.passing = new_page();
 	OK(handoff_barrier_init(gone.passing, THREADS, NULL));
 }
 
@@ -287,7 +284,7 @@ static void *vanish(void *arg)
 		OK(handoff_barrier_wait(b, &last));
 		if (round % 2 ? last : round / 2 % THREADS == me) {
 			OK(handoff_barrier_destroy(b));
-			CHECK(munmap(b, PAGE) == 0);
+			drop_page(b);
 			atomic_fetch_add(&gone.destroyed, 1);
 		}
 		OK(handoff_barrier_wait(&gone.permanent, NULL));

@@ -3,14 +3,12 @@
 #define _GNU_SOURCE
 #include "still.h"
 #include "turns.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define MS 1000000u
 #define MOST 40u /* processes in a ring */
@@ -288,13 +286,11 @@ static int part_plain(const char *unused)
 {
 	struct handoff_baton_attr robust = { sizeof robust, HANDOFF_ROBUST, 0,
 		0 };
-	struct room *r = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct room *r = shared_pages(sizeof *r);
 	pid_t child;
 	int status;
 
 	(void)unused;
-	CHECK(r != MAP_FAILED);
 	r->parties = 2;
 	r->rounds = 2000;
 	RESULT(handoff_baton_init(&r->baton, 2, &robust), ENOTSUP);
@@ -345,7 +341,7 @@ int main(int argc, char **argv)
 		TEST(only_who_has_the_turn_may_pass_it),
 		TEST(a_party_is_one_process),
 		TEST(tries_and_deadlines),
-		TEST(plain_memory_does_without_deaths),
+		FORK_TEST(plain_memory_does_without_deaths),
 	};
 
 	PROCESSES_BEGIN(argc, argv, parts, 200);

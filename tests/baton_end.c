@@ -3,12 +3,12 @@
 #define _GNU_SOURCE
 #include "still.h"
 #include "turns.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- Deaths -------------------------------------------------------------- */
 
@@ -286,7 +286,7 @@ static void *wait_as_1(void *arg)
 {
 	struct room *r = arg;
 
-	atomic_store(&waiter, gettid());
+	atomic_store(&waiter, this_thread());
 	OK(handoff_baton_wait(&r->baton, 1));
 	return NULL;
 }
@@ -350,7 +350,7 @@ static void a_name_leads_all_processes_to_one_baton(void **state)
 	assert_int_equal(handoff_baton_switch_until(b, 0, 1, soon(10)), 0);
 	assert_int_equal(finish(&p), 0);
 	assert_int_equal(handoff_close(b), 0);
-	assert_int_equal(handoff_unlink("named"), 0);
+	assert_int_equal(unlink_name("named"), 0);
 }
 
 int main(int argc, char **argv)

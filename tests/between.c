@@ -5,15 +5,13 @@
  */
 #define _GNU_SOURCE
 #include "takers.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "points.h"
 
@@ -33,16 +31,14 @@ static void hide(void)
 	if (hidden || (atomic_load(word) & OWNER) == mine)
 		return;
 	hidden++;
-	CHECK(mprotect((void *)((uintptr_t)word & ~(uintptr_t)4095), 4096,
-	          PROT_NONE) == 0);
+	hide_page(word);
 }
 
 static void show(void)
 {
 	CHECK(hidden == 1);
 	hidden = 0;
-	CHECK(mprotect((void *)((uintptr_t)word & ~(uintptr_t)4095), 4096,
-	          PROT_READ | PROT_WRITE) == 0);
+	show_page(word);
 }
 
 static int unlock_and_hide(const char *what)
@@ -97,7 +93,7 @@ static void an_unlock_touches_nothing_that_it_has_given_away(void **state)
 		finish_within(&q, 2);
 	}
 	assert_int_equal(handoff_close(s), 0);
-	assert_int_equal(handoff_unlink("points"), 0);
+	assert_int_equal(unlink_name("points"), 0);
 }
 
 /* ---- A recovery with others parked ---------------------------------------- */
@@ -136,7 +132,7 @@ static void a_recovery_keeps_the_mark_of_those_who_wait(void **state)
 		finish_within(&q[1], 2);
 	}
 	assert_int_equal(handoff_close(s), 0);
-	assert_int_equal(handoff_unlink("points"), 0);
+	assert_int_equal(unlink_name("points"), 0);
 }
 
 static void *hold_for_a_while(void *arg)
@@ -166,7 +162,7 @@ static void the_end_of_a_thread_wakes_one_who_waits(void **state)
 	assert_null(result);
 	finish_within(&q, 2);
 	assert_int_equal(handoff_close(s), 0);
-	assert_int_equal(handoff_unlink("points"), 0);
+	assert_int_equal(unlink_name("points"), 0);
 }
 
 /* Nobody will ever hold it: all who are parked learn so, not one alone. */
@@ -190,7 +186,7 @@ static void a_lost_mutex_wakes_all_who_wait(void **state)
 	for (int k = 0; k < 3; k++)
 		finish_within(&q[k], 2);
 	assert_int_equal(handoff_close(s), 0);
-	assert_int_equal(handoff_unlink("points"), 0);
+	assert_int_equal(unlink_name("points"), 0);
 }
 
 static int patient_loser(const char *unused)
@@ -247,7 +243,7 @@ static void an_opener_does_not_get_what_has_lost_its_name(void **state)
 	assert_int_equal(info.users, 1);
 	assert_true(info.id != first.id);
 	assert_int_equal(handoff_close(s), 0);
-	assert_int_equal(handoff_unlink("points"), 0);
+	assert_int_equal(unlink_name("points"), 0);
 	tell(&keeper, "end");
 	assert_int_equal(finish(&keeper), 0);
 }
@@ -261,17 +257,21 @@ static int keeper(const char *unused)
 	return 0;
 }
 
+static struct process winner;
+
 /* Once, between init and giving the name: another one gets it. */
 static void take_name(void)
 {
-	struct process p;
-
 	if (removals++ != 1)
 		return;
-	p = start("keeper", NULL);
-	expect(&p, "open");
-	tell(&p, "end");
-	assert_int_equal(finish(&p), 0);
+	winner = start("keeper", NULL);
+	expect(&winner, "open");
+}
+
+static void end_winner(void)
+{
+	tell(&winner, "end");
+	assert_int_equal(finish(&winner), 0);
 }
 
 /* G18: who loses the race for the name gets the winner's. */
@@ -291,14 +291,16 @@ static void the_loser_of_the_race_opens_the_winners(void **state)
 	assert_int_equal(info.created, 0);
 	assert_int_equal(info.detached, 0);
 	assert_int_equal(handoff_close(s), 0);
-	handoff_unlink("points");
+	unlink_name("points");
+	end_winner();
 	handoff__point_hook = take_name;
 	removals = 0;
 	assert_int_equal(open_shared(&s, "points", CREATE | HANDOFF_EXCLUSIVE),
 	    EEXIST);
 	handoff__point_hook = NULL;
 	assert_null(s);
-	assert_int_equal(handoff_unlink("points"), 0);
+	end_winner();
+	assert_int_equal(unlink_name("points"), 0);
 	assert_int_equal(count_names(), 0);
 	assert_int_equal(count_descriptors(), descriptors);
 }
@@ -320,7 +322,7 @@ int main(int argc, char **argv)
 		TEST(a_recovery_keeps_the_mark_of_those_who_wait),
 		TEST(the_end_of_a_thread_wakes_one_who_waits),
 		TEST(a_lost_mutex_wakes_all_who_wait),
-		TEST(an_opener_does_not_get_what_has_lost_its_name),
+		FILE_TEST(an_opener_does_not_get_what_has_lost_its_name),
 		TEST(the_loser_of_the_race_opens_the_winners),
 	};
 

@@ -2,9 +2,9 @@
 /* The condition, between processes: what handoff_cond(3) says. */
 #define _GNU_SOURCE
 #include "room.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -198,15 +198,15 @@ static void two_processes_take_turns_by_names(void **state)
 {
 	(void)state;
 	ping_pong("apart");
-	assert_int_equal(handoff_unlink("the.mutex"), 0);
-	assert_int_equal(handoff_unlink("the.cond"), 0);
+	assert_int_equal(unlink_name("the.mutex"), 0);
+	assert_int_equal(unlink_name("the.cond"), 0);
 }
 
 static void the_mutex_may_lie_in_another_segment(void **state)
 {
 	(void)state;
 	ping_pong("across");
-	assert_int_equal(handoff_unlink("other"), 0);
+	assert_int_equal(unlink_name("other"), 0);
 }
 
 /* ---- Signal and broadcast -------------------------------------------------------------- */

@@ -5,21 +5,16 @@
  */
 #define _GNU_SOURCE
 #include "room.h"
+#include "system.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/time.h>
 
 #define MS 1000000u
 #define SECOND 1000000000u
-#define PAGE 4096u
 
 /* What the parts of one test share, in a segment of the test's name. */
 struct room {
@@ -318,7 +313,7 @@ static void *unmap_each(void *arg)
 
 		while (!(page = atomic_load(&vanishing.page)))
 			sched_yield();
-		CHECK(munmap(page, PAGE) == 0);
+		drop_page(page);
 		atomic_store(&vanishing.page, NULL);
 	}
 	return arg;
@@ -327,10 +322,8 @@ static void *unmap_each(void *arg)
 static void vanish(unsigned round)
 {
 	struct handoff_cond_attr attr = { sizeof attr, 0, vanishing.policy, 0 };
-	handoff_cond *c = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	handoff_cond *c = new_page();
 
-	CHECK(c != MAP_FAILED);
 	OK(handoff_cond_init(c, &attr));
 	atomic_store(&vanishing.waiting, 0);
 	atomic_store(&vanishing.cond, c);
@@ -459,23 +452,19 @@ static int part_bombarded(const char *arg)
 {
 	unsigned restart;
 	struct room *r = join_room(arg, &restart);
-	struct itimerval each = { { 0, 100 }, { 0, 100 } };
-	struct itimerval never = { { 0, 0 }, { 0, 0 } };
-	struct sigaction action = { .sa_handler = count_signal,
-		.sa_flags = restart ? SA_RESTART : 0 };
 	uint64_t from;
 	double waited;
 
 	counting = r;
 	OK(handoff_mutex_lock(&r->lock));
-	CHECK(sigaction(SIGALRM, &action, NULL) == 0);
-	CHECK(setitimer(ITIMER_REAL, &each, NULL) == 0);
+	catch_signal(SIGALRM, count_signal, restart != 0);
+	alarm_every(100);
 	from = handoff_now();
 	RESULT(handoff_cond_wait_until(&r->changed, &r->lock,
 	           from + 2ull * SECOND),
 	    ETIMEDOUT);
 	waited = (double)(handoff_now() - from) / SECOND;
-	CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+	alarm_every(0);
 	CHECK(waited >= 2 && waited <= 2.2);
 	OK(handoff_mutex_unlock(&r->lock));
 	return 0;
@@ -514,7 +503,8 @@ int main(int argc, char **argv)
 		TEST(what_a_thread_waits_for_is_not_destroyed),
 		TEST(it_may_be_destroyed_and_unmapped_right_after_a_broadcast),
 		TEST(idle_waiters_use_next_to_no_cpu),
-		TEST(signals_of_the_system_neither_end_nor_lengthen_a_wait),
+		SIGNAL_TEST(
+		    signals_of_the_system_neither_end_nor_lengthen_a_wait),
 	};
 
 	PROCESSES_BEGIN(argc, argv, parts, 120);

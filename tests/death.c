@@ -5,11 +5,10 @@
  */
 #define _GNU_SOURCE
 #include "lockers.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "named.h"
 
@@ -260,7 +259,7 @@ static void all_locks_of_one_that_died_are_told(void **state)
 		assert_free(&many->mutex[i]);
 	}
 	assert_int_equal(handoff_close(many), 0);
-	assert_int_equal(handoff_unlink("many"), 0);
+	assert_int_equal(unlink_name("many"), 0);
 }
 
 /* Each recovers from the one before, and dies before it says consistent. */
@@ -453,12 +452,12 @@ int main(int argc, char **argv)
 		TEST(a_spinning_waiter_learns_of_the_owners_death),
 		TEST(a_waiter_parked_for_long_learns_of_the_owners_death),
 		TEST(every_way_to_lock_learns_of_the_owners_death),
-		TEST(a_death_is_told_when_nobody_had_it_open_meanwhile),
+		FILE_TEST(a_death_is_told_when_nobody_had_it_open_meanwhile),
 		TEST(unlocking_without_consistent_loses_it_for_all),
 		TEST(exactly_one_of_two_waiters_is_told),
 		TEST(all_locks_of_one_that_died_are_told),
 		TEST(death_during_recovery_is_told_to_the_next),
-		TEST(an_owner_that_executes_another_program_is_dead),
+		FORK_TEST(an_owner_that_executes_another_program_is_dead),
 		TEST(an_owner_that_exits_is_dead),
 		TEST(a_thread_that_ends_while_it_holds_it_is_dead),
 		TEST(the_end_of_a_thread_wakes_a_waiter),

@@ -4,14 +4,13 @@
 #define _GNU_SOURCE
 #include "room.h"
 #include "words.h"
+#include "system.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MS 1000000u
 #define TAKERS 3u
@@ -237,7 +236,7 @@ static void an_event_is_what_its_maker_said(void **state)
 	GIVES(handoff_event_wait(v), 0);
 	GIVES(handoff_close(v), 0);
 	GIVES(handoff_close(v), 0);
-	GIVES(handoff_unlink("made"), 0);
+	GIVES(unlink_name("made"), 0);
 }
 
 /* ---- Waiters of other processes ---------------------------------------- */
@@ -357,14 +356,14 @@ static void a_stopped_waiter_has_been_let_go(void **state)
 	struct process p = start_parked("wait", "stopped");
 
 	(void)state;
-	GIVES(kill(p.pid, SIGSTOP), 0);
+	stop_process(&p);
 	sleep_seconds(0.01);
 	for (int i = 0; i < 3; i++) {
 		set(r);
 		reset(r);
 	}
 	GIVES(handoff_event_trywait(&r->event), EBUSY);
-	GIVES(kill(p.pid, SIGCONT), 0);
+	continue_process(&p);
 	expect(&p, "done");
 	GIVES(finish(&p), 0);
 	close_room(r, "stopped");
@@ -548,7 +547,7 @@ int main(int argc, char **argv)
 		TEST(a_stopped_waiter_has_been_let_go),
 		TEST(each_set_is_taken_by_exactly_one),
 		TEST(a_wait_sees_all_that_was_written_before_the_sets),
-		TEST(a_signal_handler_may_reset),
+		SIGNAL_TEST(a_signal_handler_may_reset),
 	};
 
 	/* Each event says itself how to wait. */

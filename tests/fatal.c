@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* Killed at the n-th point. */
 #include "fatal.h"
+#include "system.h"
 
-#include <signal.h>
 #include <stdio.h>
 
 #include "points.h"
@@ -15,7 +15,7 @@ static unsigned points;
 static void count_point(void)
 {
 	if (++points == fatal)
-		raise(SIGKILL);
+		kill_myself();
 }
 
 void count_points(void)
@@ -43,7 +43,7 @@ int survived(struct process *v)
 	int status = finish(v);
 
 	if (status != 0)
-		assert_int_equal(status, -SIGKILL);
+		assert_int_equal(status, KILLED);
 	return status == 0;
 }
 

@@ -2,16 +2,14 @@
 /* Processes that hold each other up, and whether they get on. */
 #define _GNU_SOURCE
 #include "jostle.h"
+#include "system.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "points.h"
 
 #define STILL 8.0 /* seconds without progress: they hang */
-#define PAGE 4096u
 
 /* ---- A part ------------------------------------------------------------ */
 
@@ -42,25 +40,11 @@ void jostle(void)
 	}
 }
 
-static void pin(void)
-{
-	cpu_set_t may;
-	cpu_set_t one;
-	size_t cpu = 0;
-
-	CHECK(sched_getaffinity(0, sizeof may, &may) == 0);
-	while (!CPU_ISSET(cpu, &may))
-		cpu++;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
-}
-
 void be_jostled(unsigned who, int pinned)
 {
 	seed_chance(who);
 	if (pinned)
-		pin();
+		pin_to_first_cpu();
 	handoff__slices = 0;
 	handoff__point_hook = jostle;
 	say("ready");
@@ -72,20 +56,6 @@ void stay_away(const _Atomic unsigned *progress, unsigned before,
 {
 	while (atomic_load(progress) == before && !atomic_load(stop))
 		sleep_seconds(50e-6);
-}
-
-void *new_page(void)
-{
-	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	CHECK(page != MAP_FAILED);
-	return page;
-}
-
-void drop_page(void *page)
-{
-	CHECK(munmap(page, PAGE) == 0);
 }
 
 /* ---- The parent -------------------------------------------------------- */

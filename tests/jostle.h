@@ -28,10 +28,6 @@ void be_jostled(unsigned who, int pinned);
 void stay_away(const _Atomic unsigned *progress, unsigned before,
     const _Atomic unsigned *stop);
 
-/* A page of zeroes for what vanishes at once, and its end. */
-void *new_page(void);
-void drop_page(void *page);
-
 /* ---- For the parent ---------------------------------------------------- */
 
 /* Starts the part `n` times, with "stress:0", "stress:1", ..., and lets them go

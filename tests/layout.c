@@ -4,15 +4,11 @@
  * changes only together with HANDOFF__LAYOUT (G36, G37).  It says once more
  * what object.h says, by hand, so that neither can drift alone.
  */
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
+#include "processes.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "object.h"
 
@@ -508,19 +504,26 @@ GOLDEN(a_fresh_baton_has_the_golden_image, handoff_baton, handoff_baton_attr, 0,
     HANDOFF_WAIT_BLOCK, handoff_baton_init(&o, 64, &attr),
     handoff_baton_destroy, IMAGE(9, 3), ZERO8, 64, 0, 0, 0)
 
-/* The bytes of the file that a name stands for. */
-static ssize_t read_name(const char *name, void *bytes, size_t n)
+/* The bytes of the segment of that name: of its file, where it is one. */
+static size_t read_name(const char *name, const void *memory, void *bytes,
+    size_t n)
 {
+	struct handoff_info info = { .size = sizeof info };
 	char path[256];
-	int fd;
-	ssize_t got;
+	size_t got;
+	FILE *f;
 
-	snprintf(path, sizeof path, "%s/handoff.%s", getenv("HANDOFF_DIR"),
-	    name);
-	fd = open(path, O_RDONLY);
-	assert_true(fd >= 0);
-	got = read(fd, bytes, n);
-	close(fd);
+	if (!HAS_FILES) {
+		assert_int_equal(handoff_info(memory, &info), 0);
+		got = 4096 + (size_t)info.bytes;
+		memcpy(bytes, (const char *)memory - 4096, got < n ? got : n);
+		return got;
+	}
+	snprintf(path, sizeof path, "%s/handoff.%s", run_directory(), name);
+	f = fopen(path, "rb");
+	assert_non_null(f);
+	got = fread(bytes, 1, n, f);
+	fclose(f);
 	return got;
 }
 
@@ -570,11 +573,13 @@ static void a_fresh_segment_has_the_golden_image(void **state)
 	assert_int_equal(handoff_segment_open(&s, "image", HANDOFF_CREATE, 0600,
 	                     &options),
 	    0);
-	assert_int_equal(read_name("image", bytes, sizeof bytes), 4096 + 100);
+	assert_int_equal(read_name("image", handoff_segment_memory(s), bytes,
+	                     sizeof bytes),
+	    4096 + 100);
 	assert_peer(bytes);
 	assert_image(bytes, 4096 + 100, image, sizeof image / sizeof *image);
 	assert_int_equal(handoff_close(s), 0);
-	assert_int_equal(handoff_unlink("image"), 0);
+	assert_int_equal(unlink_name("image"), 0);
 }
 
 /* An object in a segment carries the segment's id, and a random one. */
@@ -591,7 +596,7 @@ static void a_named_mutex_has_the_golden_image(void **state)
 	assert_int_equal(handoff_mutex_open(&m, "image", HANDOFF_CREATE, 0600,
 	                     NULL),
 	    0);
-	assert_int_equal(read_name("image", bytes, sizeof bytes), 4096 + 64);
+	assert_int_equal(read_name("image", m, bytes, sizeof bytes), 4096 + 64);
 	memcpy(&ids[0], bytes + 40, 8);
 	memcpy(&ids[1], bytes + 4096 + 8, 8);
 	memcpy(&ids[2], bytes + 4096 + 16, 8);
@@ -602,10 +607,10 @@ static void a_named_mutex_has_the_golden_image(void **state)
 	memset(bytes + 4096 + 8, 0, 16);
 	assert_image(bytes + 4096, 64, image, sizeof image / sizeof *image);
 	assert_int_equal(handoff_close(m), 0);
-	assert_int_equal(handoff_unlink("image"), 0);
+	assert_int_equal(unlink_name("image"), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_and_alignments_are_as_written),
@@ -629,11 +634,7 @@ int main(void)
 		cmocka_unit_test(a_fresh_segment_has_the_golden_image),
 		cmocka_unit_test(a_named_mutex_has_the_golden_image),
 	};
-	char directory[] = "/tmp/handoff-layout.XXXXXX";
-	int failed;
 
-	if (!mkdtemp(directory) || setenv("HANDOFF_DIR", directory, 1) != 0)
-		return 99;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	return rmdir(directory) != 0 || failed != 0;
+	processes_begin(argc, argv, NULL, 0, 60);
+	return processes_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

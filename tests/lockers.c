@@ -24,7 +24,7 @@ handoff_mutex *make_m(unsigned policy, uint64_t limit)
 void end_m(handoff_mutex *m)
 {
 	assert_int_equal(handoff_close(m), 0);
-	assert_int_equal(handoff_unlink("m"), 0);
+	assert_int_equal(unlink_name("m"), 0);
 	assert_int_equal(count_names(), 0);
 }
 
@@ -32,6 +32,22 @@ void assert_free(handoff_mutex *m)
 {
 	assert_int_equal(handoff_mutex_lock_until(m, soon(5)), 0);
 	assert_int_equal(handoff_mutex_unlock(m), 0);
+}
+
+void assert_not_robbed(handoff_mutex *m, double seconds)
+{
+	double end = seconds_now() + seconds;
+
+	do {
+		double before = seconds_now();
+
+		assert_int_equal(handoff_mutex_trylock(m), EBUSY);
+		assert_int_equal(handoff_mutex_lock_until(m, soon(0.2)),
+		    ETIMEDOUT);
+		assert_true(seconds_now() - before >= 0.19);
+		assert_true(seconds_now() - before < 1.2);
+		assert_int_equal(handoff_mutex_unlock(m), EPERM);
+	} while (seconds_now() < end);
 }
 
 /* ---- Parts ------------------------------------------------------------- */

@@ -18,6 +18,9 @@ void end_m(handoff_mutex *m);
 /* It can be had without a word about anybody's death. */
 void assert_free(handoff_mutex *m);
 
+/* Nobody robs the owner: asserted for a while, by each call. */
+void assert_not_robbed(handoff_mutex *m, double seconds);
+
 /* ---- Parts ------------------------------------------------------------- */
 
 /* Holds "m" until it is told to let go, or killed. */

@@ -2,10 +2,9 @@
 /* The mutex, between processes: what handoff_mutex(3) says. */
 #define _GNU_SOURCE
 #include "room.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,7 +138,7 @@ static void a_name_leads_all_processes_to_one_mutex(void **state)
 	assert_int_equal(handoff_mutex_unlock(m), 0);
 	assert_int_equal(handoff_close(m), 0);
 	assert_int_equal(handoff_close(m), EINVAL);
-	assert_int_equal(handoff_unlink("named"), 0);
+	assert_int_equal(unlink_name("named"), 0);
 }
 
 /* The attributes that are not valid. */

@@ -3,9 +3,9 @@
 #define _GNU_SOURCE
 #include "free.h"
 #include "room.h"
+#include "system.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -142,18 +142,10 @@ static void assert_shared(const char *name, unsigned flags, unsigned policy,
 	close_room(r, name);
 }
 
-static int one_cpu(void)
-{
-	cpu_set_t cpus;
-
-	return sched_getaffinity(0, sizeof cpus, &cpus) == 0 &&
-	    CPU_COUNT(&cpus) < 2;
-}
-
 static void two_in_tight_loops_share_it(void **state)
 {
 	(void)state;
-	if (one_cpu())
+	if (count_cpus() < 2)
 		SKIP("there is one CPU, and who has it has the mutex");
 	assert_shared("tight", 0, HANDOFF_WAIT_ADAPTIVE, 0, 2, 0.25);
 }
@@ -162,7 +154,7 @@ static void two_in_tight_loops_share_it(void **state)
 static void two_that_hold_it_for_long_share_it(void **state)
 {
 	(void)state;
-	if (one_cpu())
+	if (count_cpus() < 2)
 		SKIP("there is one CPU, and who has it has the mutex");
 	assert_shared("long", 0, HANDOFF_WAIT_ADAPTIVE, 300000, 2, 0.25);
 	assert_shared("blocking", 0, HANDOFF_WAIT_BLOCK, 300000, 2, 0.25);
@@ -173,7 +165,7 @@ static void two_that_hold_it_for_long_share_it(void **state)
 static void each_of_three_gets_on(void **state)
 {
 	(void)state;
-	if (one_cpu())
+	if (count_cpus() < 2)
 		SKIP("there is one CPU, and who has it has the mutex");
 	assert_shared("three", 0, HANDOFF_WAIT_ADAPTIVE, 0, 3, 0.02);
 	assert_shared("three_blocking", 0, HANDOFF_WAIT_BLOCK, 100000, 3, 0.1);

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "still.h"
 #include "victims.h"
+#include "system.h"
 
 #include <errno.h>
 #include <stdlib.h>

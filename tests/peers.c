@@ -6,14 +6,13 @@
 #define _GNU_SOURCE
 #include "room.h"
 #include "still.h"
+#include "system.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MOST 120u   /* that are told of */
 #define BEYOND 125u /* more than that */
@@ -666,7 +665,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(all_who_have_it_open_are_told_of),
 		TEST(a_process_is_told_of_once),
-		TEST(a_child_of_fork_has_it_open_too),
+		FORK_TEST(a_child_of_fork_has_it_open_too),
 		TEST(who_asks_may_stop),
 		TEST(who_is_told_may_use_the_library),
 		TEST(the_places_of_the_dead_are_used_again),

@@ -9,13 +9,12 @@
 #include "fatal.h"
 #include "still.h"
 #include "takers.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #define CREATE HANDOFF_CREATE
 
@@ -372,7 +371,6 @@ static int run_signals(const struct scenario *x, struct shared *s, unsigned n)
 {
 	struct process v = start_fatal(x->name, n);
 	double end = seconds_now() + 10;
-	siginfo_t info = { 0 };
 
 	expect(&v, "begin");
 	if (x->play == play_spinning_wait)
@@ -382,10 +380,7 @@ static int run_signals(const struct scenario *x, struct shared *s, unsigned n)
 	do {
 		notify(s, x->setting == BROADCASTS, 0, 0);
 		sleep_seconds(0.002);
-		assert_int_equal(waitid(P_PID, (id_t)v.pid, &info,
-		                     WEXITED | WNOHANG | WNOWAIT),
-		    0);
-	} while (info.si_pid == 0 && seconds_now() < end);
+	} while (!has_ended(&v) && seconds_now() < end);
 	return survived(&v);
 }
 
@@ -428,8 +423,8 @@ static void assert_usable(struct shared *s, unsigned n)
 	assert_int_equal(open_shared(&fresh, "new", CREATE), 0);
 	assert_int_equal(fresh->whole, 4711);
 	assert_int_equal(handoff_close(fresh), 0);
-	assert_int_equal(handoff_unlink("new"), 0);
-	assert_int_equal(count_names(), 1);
+	assert_int_equal(unlink_name("new"), 0);
+	assert_names(1);
 }
 
 static void walk(const struct scenario *x)
@@ -445,7 +440,7 @@ static void walk(const struct scenario *x)
 	} while (!alive && n < MOST);
 	assert_walked(x->name, n, alive, x->least);
 	assert_int_equal(handoff_close(s), 0);
-	assert_int_equal(handoff_unlink("points"), 0);
+	assert_int_equal(unlink_name("points"), 0);
 	assert_int_equal(count_names(), 0);
 }
 

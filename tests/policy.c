@@ -5,12 +5,11 @@
  */
 #include "primitives.h"
 #include "words.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define NO_END UINT32_MAX /* 4 s, which no wait here takes */
 #define MOMENT 0.005
@@ -461,7 +460,7 @@ int main(int argc, char **argv)
 		TEST(a_limit_is_the_policys),
 		TEST(what_is_no_policy_is_refused),
 		TEST(a_threads_policy_and_statistics_are_its_own),
-		TEST(a_child_has_the_policy_of_its_parents_process),
+		FORK_TEST(a_child_has_the_policy_of_its_parents_process),
 		TEST(statistics_of_another_size_are_refused),
 	};
 

@@ -1,104 +1,19 @@
 /* SPDX-License-Identifier: ISC */
-/* Parts, checkpoints, the watchdog and the run's directory, for POSIX. */
-#define _GNU_SOURCE
-#include "processes.h"
+/* Parts, checkpoints and the run. */
+#include "processes_system.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#define PART_TO 3 /* the descriptors that a part finds */
-#define PART_FROM 4
 #define MOST 256
 
-static char program[4096];
-static char directory[64];
 static struct process running[MOST];
-
-/* ---- Both -------------------------------------------------------------- */
-
-double seconds_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-void sleep_seconds(double seconds)
-{
-	struct timespec t = { (time_t)seconds,
-		(long)((seconds - (double)(time_t)seconds) * 1e9) };
-
-	while (nanosleep(&t, &t) != 0 && errno == EINTR)
-		;
-}
 
 uint64_t soon(double seconds)
 {
 	return handoff_after((uint64_t)(seconds * 1e9));
-}
-
-double cpu_seconds(void)
-{
-	struct rusage u;
-
-	getrusage(RUSAGE_SELF, &u);
-	return (double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec +
-	    (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
-}
-
-const char *run_directory(void)
-{
-	return getenv("HANDOFF_DIR");
-}
-
-static unsigned count_entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	const struct dirent *entry;
-	unsigned n = 0;
-
-	if (!dir)
-		return 0;
-	while ((entry = readdir(dir)) != NULL)
-		n += strcmp(entry->d_name, ".") != 0 &&
-		    strcmp(entry->d_name, "..") != 0;
-	closedir(dir);
-	return n;
-}
-
-unsigned count_descriptors(void)
-{
-	return count_entries("/proc/self/fd");
-}
-
-unsigned count_names(void)
-{
-	return count_entries(run_directory());
-}
-
-unsigned count_mappings(void)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	unsigned n = 0;
-	int c;
-
-	if (!f)
-		return 0;
-	while ((c = getc(f)) != EOF)
-		n += c == '\n';
-	fclose(f);
-	return n;
 }
 
 /* ---- A part ------------------------------------------------------------ */
@@ -108,7 +23,7 @@ static void write_line(int fd, const char *word)
 	char line[256];
 	int n = snprintf(line, sizeof line, "%s\n", word);
 
-	if (write(fd, line, (size_t)n) != n)
+	if (write(fd, line, (unsigned)n) != n)
 		_exit(125);
 }
 
@@ -197,32 +112,8 @@ static void forget(struct process *p)
 
 struct process start(const char *part, const char *arg)
 {
-	struct process p;
-	int to[2];
-	int from[2];
+	struct process p = system_start(part, arg ? arg : "");
 
-	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
-	fflush(NULL);
-	p.pid = fork();
-	assert_true(p.pid >= 0);
-	if (p.pid == 0) {
-		/* Out of the way first: the ends may be numbered 3 and 4. */
-		int in = fcntl(to[0], F_DUPFD, 10);
-		int out = fcntl(from[1], F_DUPFD, 10);
-
-		dup2(in, PART_TO);
-		dup2(out, PART_FROM);
-		close(in);
-		close(out);
-		execl(program, program, "--part", part, arg ? arg : "",
-		    (char *)NULL);
-		_exit(127);
-	}
-	close(to[0]);
-	close(from[1]);
-	p.to = to[1];
-	p.from = from[0];
 	for (size_t i = 0; i < MOST; i++)
 		if (running[i].pid == 0) {
 			running[i] = p;
@@ -230,20 +121,6 @@ struct process start(const char *part, const char *arg)
 		}
 	fail_msg("too many parts");
 	return p;
-}
-
-int says_within(struct process *p, double seconds)
-{
-	struct pollfd f = { .fd = p->from, .events = POLLIN };
-	double end = seconds_now() + seconds;
-	int n;
-
-	do {
-		double left = end - seconds_now();
-
-		n = poll(&f, 1, left > 0 ? (int)(left * 1000) + 1 : 0);
-	} while (n < 0 && errno == EINTR);
-	return n > 0 && (f.revents & POLLIN);
 }
 
 void expect_within(struct process *p, const char *word, double seconds)
@@ -274,99 +151,85 @@ void tell(struct process *p, const char *word)
 
 static int reap(struct process *p, double seconds)
 {
-	double end = seconds_now() + seconds;
-	int status;
-	pid_t got;
+	int status = system_reap(p, seconds);
 
-	while ((got = waitpid(p->pid, &status, WNOHANG)) == 0 &&
-	    seconds_now() < end)
-		sleep_seconds(0.001);
-	if (got != p->pid)
-		return -1000;
-	forget(p);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+	if (status != STILL_THERE)
+		forget(p);
+	return status;
 }
 
 int finish(struct process *p)
 {
 	int status = reap(p, 20);
 
-	if (status == -1000)
+	if (status == STILL_THERE)
 		fail_msg("the part does not end");
 	return status;
 }
 
 void kill_hard(struct process *p)
 {
-	kill(p->pid, SIGKILL);
-	assert_int_equal(finish(p), -SIGKILL);
+	system_kill(p);
+	assert_int_equal(finish(p), KILLED);
 }
 
 int processes_teardown(void **state)
 {
-	char command[256];
-
 	(void)state;
 	for (size_t i = 0; i < MOST; i++)
 		if (running[i].pid != 0) {
 			struct process p = running[i];
 
-			kill(p.pid, SIGKILL);
+			system_kill(&p);
 			reap(&p, 10);
 		}
-	snprintf(command, sizeof command, "rm -rf '%s'/* '%s'/.[!.]*",
-	    directory, directory);
-	return system(command) == 0 ? 0 : -1;
+	return system_remove_names();
+}
+
+void assert_names(unsigned n)
+{
+	if (HAS_FILES)
+		assert_int_equal(count_names(), n);
+}
+
+void without_fork(void **state)
+{
+	(void)state;
+	SKIP("there is neither fork nor exec here");
+}
+
+void without_signals(void **state)
+{
+	(void)state;
+	SKIP("there are no signals here");
+}
+
+void without_files(void **state)
+{
+	(void)state;
+	SKIP("names are no files here");
 }
 
 /* ---- The program ------------------------------------------------------- */
 
-static void bark(int signal)
+static int play(int argc, char **argv, const struct part *parts, size_t n)
 {
-	static const char text[] = "watchdog: the test hangs\n";
-	ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
-	char path[sizeof directory + 300];
-	DIR *dir = opendir(directory);
-	const struct dirent *entry;
-
-	(void)ignored;
-	(void)signal;
-	/* Not meant for a handler, but the program is lost anyway. */
-	while (dir && (entry = readdir(dir)) != NULL) {
-		snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
-		unlink(path);
-	}
-	rmdir(directory);
-	kill(0, SIGKILL);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(parts[i].name, argv[2]) == 0)
+			return parts[i].run(argc > 3 ? argv[3] : "");
+	fprintf(stderr, "no such part: %s\n", argv[2]);
+	return 126;
 }
 
 void processes_begin(int argc, char **argv, const struct part *parts, size_t n,
     unsigned watchdog_seconds)
 {
-	ssize_t length = readlink("/proc/self/exe", program,
-	    sizeof program - 1);
-
-	if (length > 0)
-		program[length] = '\0';
-	else
-		snprintf(program, sizeof program, "%s", argv[0]);
+	system_begin(argv[0]);
 	if (argc >= 3 && strcmp(argv[1], "--part") == 0) {
-		for (size_t i = 0; i < n; i++)
-			if (strcmp(parts[i].name, argv[2]) == 0)
-				_exit(parts[i].run(argc > 3 ? argv[3] : ""));
-		fprintf(stderr, "no such part: %s\n", argv[2]);
-		_exit(126);
+		system_begin_part();
+		_exit(play(argc, argv, parts, n));
 	}
-	setpgid(0, 0);
-	signal(SIGALRM, bark);
-	signal(SIGPIPE, SIG_IGN);
-	alarm(watchdog_seconds);
-	snprintf(directory, sizeof directory, "%s/handoff-test.XXXXXX",
-	    access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-	if (!mkdtemp(directory) || setenv("HANDOFF_DIR", directory, 1) != 0) {
-		perror("the run's directory");
-		exit(99);
-	}
+	system_begin_run(watchdog_seconds);
 }
 
 int processes_end(int failed)
@@ -379,7 +242,7 @@ int processes_end(int failed)
 		    names);
 		failed++;
 	}
-	if (rmdir(directory) != 0)
+	if (system_end_run() != 0)
 		failed++;
 	return failed != 0;
 }

@@ -5,8 +5,9 @@
  * Only the parent asserts, in its main thread; a part reports by its exit
  * status and by what it says at checkpoints, which are built on pipes.
  *
- * Each run has a directory of its own for names (HANDOFF_DIR), which must be
- * empty in the end, and a watchdog that kills the whole group.
+ * Each run has names of its own (HANDOFF_DIR): a directory that must be empty
+ * in the end, or a name space where names live only while they are held; and a
+ * watchdog that kills all of its processes.
  */
 #ifndef TESTS_PROCESSES_H
 #define TESTS_PROCESSES_H
@@ -20,6 +21,7 @@
 #include <cmocka.h>
 
 #include "handoff.h"
+#include "system.h"
 
 /* ---- The program ------------------------------------------------------- */
 
@@ -57,6 +59,20 @@ int processes_teardown(void **state);
 		skip();                                 \
 	} while (0)
 
+/* Tests, in a program's list of them; the others are skipped, and say so, on
+ * systems without fork and exec, without signals, or where names are no files. */
+#define FORK_TEST(name) TEST_IF(HAS_FORK, name, without_fork)
+#define SIGNAL_TEST(name) TEST_IF(HAS_SIGNALS, name, without_signals)
+#define FILE_TEST(name) TEST_IF(HAS_FILES, name, without_files)
+#define TEST_IF(has, name, otherwise)                                          \
+	{                                                                      \
+#name, (has) ? (name) : (otherwise), NULL, processes_teardown, \
+		    NULL                                                       \
+	}
+void without_fork(void **state);
+void without_signals(void **state);
+void without_files(void **state);
+
 struct process {
 	pid_t pid;
 	int to;   /* what the parent tells it */
@@ -80,12 +96,24 @@ int says_within(struct process *p, double seconds);
 /* Lets a part that awaits `word` go on. */
 void tell(struct process *p, const char *word);
 
-/* Waits for the part to end, 20 s at the most: its exit status, or minus the
- * signal that ended it. */
+/* Waits for the part to end, 20 s at the most: its exit status, KILLED, or
+ * another number below 0 if the system ended it. */
 int finish(struct process *p);
+#define KILLED (-9)
 
-/* kill -9, and reaps it. */
+/* Kills it at once, whatever it does, and reaps it. */
 void kill_hard(struct process *p);
+
+/* Whether it has ended; it is to be finished all the same. */
+int has_ended(const struct process *p);
+
+/* All its threads stop where they are, and go on. */
+void stop_process(const struct process *p);
+void continue_process(const struct process *p);
+
+/* handoff_unlink for a name that nobody needs any more, where names do not go
+ * by themselves. */
+int unlink_name(const char *name);
 
 /* ---- For a part -------------------------------------------------------- */
 
@@ -101,6 +129,9 @@ const char *await_any(void);
 
 /* `await` for a part that cannot await: ends only by being killed. */
 void linger(void);
+
+/* Ends like one that is killed. */
+void kill_myself(void);
 
 /* In a part: exits with a status that names the line unless the condition
  * holds; what went wrong is said on stderr. */
@@ -122,13 +153,17 @@ void sleep_seconds(double seconds);
 /* The deadline so many seconds from now. */
 uint64_t soon(double seconds);
 
+/* Where names are files: their directory. */
 const char *run_directory(void);
 
-/* Descriptors and mappings of this process, and names in the run's directory;
+/* Descriptors (or handles) and mappings of this process, and names of the run;
  * 0 where the system does not tell. */
 unsigned count_descriptors(void);
 unsigned count_mappings(void);
 unsigned count_names(void);
+
+/* So many names are there, where the system tells. */
+void assert_names(unsigned n);
 
 /* CPU seconds that this process has used. */
 double cpu_seconds(void);

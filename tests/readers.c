@@ -2,9 +2,9 @@
 /* The readers-writer lock of a test, and those who use it. */
 #define _GNU_SOURCE
 #include "readers.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 

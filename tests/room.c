@@ -27,7 +27,7 @@ struct room *open_room(const char *name)
 void close_room(struct room *r, const char *name)
 {
 	assert_int_equal(handoff_close(r), 0);
-	assert_int_equal(handoff_unlink(name), 0);
+	assert_int_equal(unlink_name(name), 0);
 }
 
 struct room *join_room(const char *arg, unsigned *number)

@@ -80,7 +80,7 @@ static void a_name_leads_all_processes_to_one_lock(void **state)
 	assert_int_equal(handoff_close(lock), EBUSY);
 	assert_int_equal(handoff_rwlock_rdunlock(lock), 0);
 	assert_int_equal(handoff_close(lock), 0);
-	assert_int_equal(handoff_unlink("named"), 0);
+	assert_int_equal(unlink_name("named"), 0);
 }
 
 static void what_is_no_lock_is_refused(void **state)

@@ -5,13 +5,10 @@
  */
 #define _GNU_SOURCE
 #include "readers.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define SLOTS 16 /* processes that can be told apart */
 #define EXTRA 4
@@ -177,12 +174,10 @@ static void end_child(pid_t child)
 
 static int part_in_place(const char *unused)
 {
-	struct room *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct room *r = shared_pages(sizeof *r);
 	pid_t child[CHILDREN];
 
 	(void)unused;
-	CHECK(r != MAP_FAILED);
 	OK(fill_room(r, sizeof *r, NULL));
 	OK(handoff_rwlock_rdlock(&r->lock));
 	end_child(start_child(r, 0));
@@ -329,8 +324,8 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_teardown(name, processes_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(twenty_processes_read_at_once),
-		TEST(a_child_owns_nothing),
-		TEST(children_share_it_in_plain_memory),
+		FORK_TEST(a_child_owns_nothing),
+		FORK_TEST(children_share_it_in_plain_memory),
 		TEST(what_is_held_or_waited_for_stays),
 		TEST(errno_is_never_changed),
 	};

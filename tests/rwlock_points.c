@@ -10,15 +10,13 @@
 #include "fatal.h"
 #include "jostle.h"
 #include "readers.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "points.h"
 
@@ -302,16 +300,6 @@ static int getter(const char *how)
 
 /* ---- One death --------------------------------------------------------- */
 
-static int has_died(const struct process *p)
-{
-	siginfo_t info = { 0 };
-
-	assert_int_equal(waitid(P_PID, (id_t)p->pid, &info,
-	                     WEXITED | WNOHANG | WNOWAIT),
-	    0);
-	return info.si_pid != 0;
-}
-
 /* *waited: it died while the parent had the lock. */
 static int run_behind(const struct scenario *x, struct room *r, unsigned n,
     int *waited)
@@ -330,7 +318,7 @@ static int run_behind(const struct scenario *x, struct room *r, unsigned n,
 	    x->play == play_try_write_behind)
 		alive = survived(&v);
 	else
-		*waited = has_died(&v);
+		*waited = has_ended(&v);
 	if (x->setting == WRITTEN)
 		unlock_write(r);
 	else

@@ -8,10 +8,9 @@
 #define _GNU_SOURCE
 #include "jostle.h"
 #include "room.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdbool.h>
 
 #define MOST 20u    /* processes */

@@ -65,6 +65,6 @@ int hold_pair(const char *unused)
 void end_of(void *object, const char *name)
 {
 	assert_int_equal(handoff_close(object), 0);
-	assert_int_equal(handoff_unlink(name), 0);
+	assert_int_equal(unlink_name(name), 0);
 	assert_int_equal(count_names(), 0);
 }

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "room.h"
 #include "words.h"
+#include "system.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -117,7 +118,7 @@ static void a_name_leads_all_processes_to_one_semaphore(void **state)
 	GIVES(value(sem), 5);
 	GIVES(handoff_close(sem), 0);
 	GIVES(handoff_close(sem), EINVAL);
-	GIVES(handoff_unlink("named"), 0);
+	GIVES(unlink_name("named"), 0);
 }
 
 /* ---- Bad arguments ------------------------------------------------------- */

@@ -8,9 +8,9 @@
 
 WAYS(lock, handoff_mutex, handoff_mutex_lock, handoff_mutex_trylock,
     handoff_mutex_lock_until)
-WAYS(read, handoff_rwlock, handoff_rwlock_rdlock, handoff_rwlock_tryrdlock,
+WAYS(rdlock, handoff_rwlock, handoff_rwlock_rdlock, handoff_rwlock_tryrdlock,
     handoff_rwlock_rdlock_until)
-WAYS(write, handoff_rwlock, handoff_rwlock_wrlock, handoff_rwlock_trywrlock,
+WAYS(wrlock, handoff_rwlock, handoff_rwlock_wrlock, handoff_rwlock_trywrlock,
     handoff_rwlock_wrlock_until)
 
 static bool has_not(int e)
@@ -237,7 +237,7 @@ static void look_around(struct guarded *g)
 static void read_once(unsigned kind)
 {
 	struct guarded *g = &room->written;
-	int e = get(kind, &read, &room->rwlock);
+	int e = get(kind, &rdlock, &room->rwlock);
 
 	if (has_not(e))
 		return;
@@ -265,7 +265,7 @@ static void read_once(unsigned kind)
 static void write_once(unsigned kind)
 {
 	struct guarded *g = &room->written;
-	int e = get(kind, &write, &room->rwlock);
+	int e = get(kind, &wrlock, &room->rwlock);
 
 	if (has_not(e))
 		return;

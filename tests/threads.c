@@ -6,9 +6,9 @@
  * synchronises as its contract says.
  */
 #include "processes.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -301,7 +301,7 @@ static void in_a_segment(void **state)
 	    0);
 	run_all(handoff_segment_memory(segment));
 	assert_int_equal(handoff_close(segment), 0);
-	assert_int_equal(handoff_unlink("threads"), 0);
+	assert_int_equal(unlink_name("threads"), 0);
 }
 
 int main(int argc, char **argv)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /* Killed at every point. */
 #include "victims.h"
+#include "system.h"
 
 #include "still.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- The victim ---------------------------------------------------------- */
 

@@ -349,7 +349,7 @@ static void a_nap_lasts_as_long_as_it_is_told(void **state)
 	in_child(nap_cases);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_passed_deadline_means_no_wait_at_all),
@@ -371,5 +371,7 @@ int main(void)
 		cmocka_unit_test(a_nap_lasts_as_long_as_it_is_told),
 	};
 
+	fake_begin();
+	begin_apart(argc, argv);
 	return cmocka_run_group_tests_name("wait", tests, NULL, NULL);
 }

@@ -3,15 +3,13 @@
 #define _GNU_SOURCE
 #include "items.h"
 #include "still.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 #define MS 1000000u
 
@@ -330,8 +328,8 @@ static void the_items_may_lie_in_several_segments(void **state)
 	assert_int_equal(finish(&p), 0);
 	assert_int_equal(handoff_close(s), 0);
 	assert_int_equal(handoff_close(e), 0);
-	assert_int_equal(handoff_unlink("far.sem"), 0);
-	assert_int_equal(handoff_unlink("far.event"), 0);
+	assert_int_equal(unlink_name("far.sem"), 0);
+	assert_int_equal(unlink_name("far.event"), 0);
 }
 
 static void of_all_that_are_ready_each_comes_up(void **state)
@@ -407,7 +405,7 @@ static void *wait_for_all(void *arg)
 	struct handoff_item items[KINDS];
 	size_t which = 99;
 
-	atomic_store(&waiter, gettid());
+	atomic_store(&waiter, this_thread());
 	one_of_each(arg, items);
 	OK(handoff_wait_any(items, KINDS, &which));
 	CHECK(which == 2);
@@ -483,14 +481,12 @@ static void nothing(int number)
 /* Beneath a hail of signals. */
 static int part_hail(const char *arg)
 {
-	const struct itimerval often = { { 0, 300 }, { 0, 300 } };
-	struct sigaction action = { .sa_handler = nothing };
 	struct room *r = join_room(arg, NULL);
 	struct handoff_item items[KINDS];
 	size_t which = 99;
 
-	CHECK(sigaction(SIGALRM, &action, NULL) == 0);
-	CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+	catch_signal(SIGALRM, nothing, 0);
+	alarm_every(300);
 	one_of_each(r, items);
 	RESULT(handoff_wait_any_until(items, KINDS, &which, soon(0.1)),
 	    ETIMEDOUT);
@@ -538,7 +534,7 @@ int main(int argc, char **argv)
 		TEST(bad_lists_are_refused_and_take_nothing),
 		TEST(what_is_waited_for_is_busy),
 		TEST(a_deadline_ends_it),
-		TEST(signal_handlers_end_nothing),
+		SIGNAL_TEST(signal_handlers_end_nothing),
 	};
 
 	PROCESSES_BEGIN(argc, argv, parts, 200);

@@ -4,12 +4,11 @@
 #define _GNU_SOURCE
 #include "items.h"
 #include "still.h"
+#include "system.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define TAKERS 4u
 
@@ -201,13 +200,11 @@ static int part_fork(const char *unused)
 {
 	struct {
 		handoff_sem a, b, answer;
-	} *s = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	} *s = shared_pages(sizeof *s);
 	pid_t child;
 	int status;
 
 	(void)unused;
-	CHECK(s != MAP_FAILED);
 	OK(handoff_sem_init(&s->a, 0, NULL));
 	OK(handoff_sem_init(&s->b, 0, NULL));
 	OK(handoff_sem_init(&s->answer, 0, NULL));
@@ -254,7 +251,7 @@ int main(int argc, char **argv)
 		TEST(nothing_is_lost_or_taken_twice),
 		TEST(a_wake_that_is_not_used_is_passed_on),
 		TEST(a_killed_waiter_takes_nothing_along),
-		TEST(plain_memory_will_do),
+		FORK_TEST(plain_memory_will_do),
 	};
 
 	PROCESSES_BEGIN(argc, argv, parts, 100);

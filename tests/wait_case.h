@@ -13,14 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "fake_port.h"
 #include "points.h"
+#include "system.h"
 #include "wait.h"
 
 #define US 1000u
@@ -46,20 +46,8 @@ static inline void check(int holds, const char *what, int line)
 
 static inline void in_child(void (*run)(void))
 {
-	pid_t child;
-	int status = -1;
-
 	fflush(NULL);
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0) {
-		alarm(20);
-		fake_begin();
-		run();
-		_exit(0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_int_equal(run_apart(run), 0);
 }
 
 /* ---- Waits --------------------------------------------------------------------- */

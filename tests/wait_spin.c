@@ -294,13 +294,13 @@ static void a_few_yields_are_made_on_trust(void **state)
 
 /* ---- HANDOFF_WAIT ------------------------------------------------------------------ */
 
-static const char *setting;
+#define SETTING "TEST_SETTING" /* what the child takes for the variable */
 
-/* What a process does whose variable is `setting`: a wait of an object that
- * spins for 50 us. */
+/* What a process does that has this variable: a wait of an object that spins for
+ * 50 us. */
 static uint64_t with_setting(void)
 {
-	fake.setting = setting;
+	fake.setting = getenv(SETTING);
 	return spin_for(HANDOFF_WAIT_SPIN, 50 * US, fake.cpu);
 }
 
@@ -398,7 +398,10 @@ static void the_variable_overrides_policy_and_limit(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		setting = cases[i].text;
+		if (cases[i].text)
+			setenv(SETTING, cases[i].text, 1);
+		else
+			unsetenv(SETTING);
 		in_child(cases[i].run);
 	}
 }
@@ -434,7 +437,7 @@ static void a_bad_variable_is_reported_once_and_ignored(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		setting = bad[i];
+		setenv(SETTING, bad[i], 1);
 		in_child(setting_bad);
 	}
 }
@@ -497,7 +500,7 @@ static void nobody_is_quiet_who_may_not_spin(void **state)
 	in_child(quiet_cases);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(spinning_ends_at_the_limit),
@@ -518,5 +521,7 @@ int main(void)
 		cmocka_unit_test(nobody_is_quiet_who_may_not_spin),
 	};
 
+	fake_begin();
+	begin_apart(argc, argv);
 	return cmocka_run_group_tests_name("wait_spin", tests, NULL, NULL);
 }

@@ -4,9 +4,9 @@
 #define _GNU_SOURCE
 #include "room.h"
 #include "words.h"
+#include "system.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -381,7 +381,7 @@ static void the_first_to_open_says_the_value_of(unsigned n,
 	GIVES(x->wait_until(w, x->most - 4, 0), ETIMEDOUT);
 	GIVES(handoff_close(w), 0);
 	GIVES(handoff_close(w), 0);
-	GIVES(handoff_unlink("first"), 0);
+	GIVES(unlink_name("first"), 0);
 }
 
 EACH_WIDTH(the_first_to_open_says_the_value)

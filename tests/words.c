@@ -2,16 +2,11 @@
 /* What the tests of semaphore, event and word share. */
 #define _GNU_SOURCE
 #include "words.h"
+#include "system.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "still.h"
 
@@ -287,17 +282,6 @@ void until_asleep(pid_t pid)
 	while (!is_still(pid) && seconds_now() < end);
 }
 
-static double cpu_of(pid_t pid)
-{
-	struct timespec t;
-	clockid_t clock;
-
-	if (clock_getcpuclockid(pid, &clock) != 0 ||
-	    clock_gettime(clock, &t) != 0)
-		return -1;
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 void until_spinning(pid_t pid)
 {
 	double before = cpu_of(pid);
@@ -380,45 +364,12 @@ struct handoff_statistics statistics_of(const void *object)
 
 /* ---- Memory ------------------------------------------------------------ */
 
-void *shared_pages(size_t bytes)
-{
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	CHECK(memory != MAP_FAILED);
-	return memory;
-}
-
-void map_twice(void *at[2], size_t bytes)
-{
-	char path[300];
-	int fd;
-
-	snprintf(path, sizeof path, "%s/twice", run_directory());
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	CHECK(fd >= 0);
-	CHECK(unlink(path) == 0);
-	CHECK(ftruncate(fd, (off_t)bytes) == 0);
-	for (int i = 0; i < 2; i++) {
-		at[i] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		    fd, 0);
-		CHECK(at[i] != MAP_FAILED);
-	}
-	CHECK(close(fd) == 0);
-}
-
 void keep_clear_of(const char *address, size_t bytes)
 {
 	void *there;
 
 	CHECK(sscanf(address, "%p", &there) == 1);
-#ifdef MAP_FIXED_NOREPLACE
-	/* If there is something already, that is as good. */
-	mmap(there, bytes, PROT_NONE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-#else
-	mmap(there, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-#endif
+	keep_clear(there, bytes);
 }
 
 /* ---- Children and signals ---------------------------------------------- */
@@ -434,7 +385,5 @@ void join_child(pid_t child)
 
 void catch_usr1(void (*on_signal)(int signal))
 {
-	struct sigaction act = { .sa_handler = on_signal };
-
-	CHECK(sigaction(SIGUSR1, &act, NULL) == 0);
+	catch_signal(SIGUSR1, on_signal, 0);
 }

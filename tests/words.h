@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the tests of semaphore, event and word share: waiters that are known to
- * sleep or to spin, and memory that processes share without a name.
+ * sleep or to spin.
  */
 #ifndef TESTS_WORDS_H
 #define TESTS_WORDS_H
 
 #include "processes.h"
+#include "system.h"
 
 /* ---- What all of them do ----------------------------------------------- */
 
@@ -100,12 +101,6 @@ void finish_sayer(struct process *p, unsigned *n, const char *word);
 struct handoff_statistics statistics_of(const void *object);
 
 /* ---- For a part -------------------------------------------------------- */
-
-/* Zeroed memory that it shares with its children. */
-void *shared_pages(size_t bytes);
-
-/* The same memory at two addresses. */
-void map_twice(void *at[2], size_t bytes);
 
 /* Nothing will be mapped where the parent has something, which says where. */
 void keep_clear_of(const char *address, size_t bytes);

@@ -7,14 +7,12 @@
 #define _GNU_SOURCE
 #include "jostle.h"
 #include "objects.h"
+#include "system.h"
 
 #include <errno.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "points.h"
 
@@ -115,12 +113,12 @@ static void a_stopped_waiter_holds_up_nobody(void **state)
 		struct process p[WAITERS];
 
 		start_all(p, WAITERS, "wait", argument(kind), 0);
-		GIVES(kill(p[0].pid, SIGSTOP), 0);
+		stop_process(&p[0]);
 		sleep_seconds(0.005);
 		give_one(o, kind);
 		expect_within(&p[1], "done", BOUND);
 		GIVES(finish(&p[1]), 0);
-		GIVES(kill(p[0].pid, SIGCONT), 0);
+		continue_process(&p[0]);
 		give_one(o, kind);
 		expect(&p[0], "done");
 		GIVES(finish(&p[0]), 0);
@@ -245,18 +243,13 @@ static union object *given;
 static uint32_t was;
 static unsigned hidden;
 
-static void *page_of(const void *at)
-{
-	return (void *)((uintptr_t)at & ~(uintptr_t)4095);
-}
-
 /* Its page goes as soon as another can have taken what was given. */
 static void hide(void)
 {
 	if (hidden || (word_of(given) & ~MARK) == was)
 		return;
 	hidden++;
-	CHECK(mprotect(page_of(given), 4096, PROT_NONE) == 0);
+	hide_page(given);
 }
 
 static int part_hide(const char *arg)

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "fatal.h"
 #include "objects.h"
+#include "system.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,10 +9,9 @@
 #include "jostle.h"
 #include "room.h"
 #include "words.h"
+#include "system.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

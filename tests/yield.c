@@ -2,8 +2,8 @@
 /* Loops of the caller's own: handoff_yield() between two looks. */
 #define _GNU_SOURCE
 #include "room.h"
+#include "system.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -97,17 +97,8 @@ static int part_play(const char *arg)
 	struct room *r = join_room(arg, &n);
 	unsigned me = n % 2;
 
-	if (n >= 2) {
-		cpu_set_t set;
-		size_t cpu = 0;
-
-		CHECK(sched_getaffinity(0, sizeof set, &set) == 0);
-		while (!CPU_ISSET(cpu, &set))
-			cpu++;
-		CPU_ZERO(&set);
-		CPU_SET(cpu, &set);
-		CHECK(sched_setaffinity(0, sizeof set, &set) == 0);
-	}
+	if (n >= 2)
+		pin_to_first_cpu();
 	say("plays");
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		for (unsigned i = 0; atomic_load(&r->turn) % 2 != me; i++)
