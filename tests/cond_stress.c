@@ -3,7 +3,7 @@
  * No wake is lost, and nothing is touched that may be gone: processes that
  * cannot go on without each other, on a build in which no wait looks again by
  * itself, so that a lost wake stops them for good, and in which each step
- * between two atomics may be held up at random.
+ * between two atomics may be held up at random (G10).
  */
 #define _GNU_SOURCE
 #include "jostle.h"

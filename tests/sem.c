@@ -497,10 +497,42 @@ static void two_processes_hand_over_to_and_fro(void **state)
 	close_room(r, "echo");
 }
 
+/* Takes one and keeps it. */
+static int part_keep(const char *arg)
+{
+	struct room *r = join_room(arg, NULL);
+
+	OK(handoff_sem_wait(&r->sem));
+	say("kept");
+	linger();
+	return 0;
+}
+
+/* G07: as the manual says, and whoever else has the semaphore open. */
+static void what_a_killed_process_took_is_gone(void **state)
+{
+	struct room *r = open_room("gone");
+	uint32_t had = value(&r->sem);
+
+	(void)state;
+	GIVES(handoff_sem_post(&r->sem, 5), 0);
+	for (uint32_t taken = 1; taken <= 5; taken++) {
+		struct process p = start("keep", "gone");
+
+		expect(&p, "kept");
+		kill_hard(&p);
+		GIVES(value(&r->sem), had + 5 - taken);
+	}
+	GIVES(handoff_sem_post(&r->sem, 1), 0);
+	GIVES(handoff_sem_trywait(&r->sem), 0);
+	close_room(r, "gone");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct part parts[] = {
 		{ "wait", part_wait },
+		{ "keep", part_keep },
 		{ "named", part_named },
 		{ "trade", part_trade },
 		{ "echo", part_echo },
@@ -519,6 +551,7 @@ int main(int argc, char **argv)
 		TEST(posts_one_by_one_let_as_many_go),
 		TEST(processes_conserve_the_count),
 		TEST(two_processes_hand_over_to_and_fro),
+		TEST(what_a_killed_process_took_is_gone),
 	};
 
 	/* Each semaphore says itself how to wait. */

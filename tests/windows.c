@@ -460,7 +460,7 @@ static void deadlines_are_never_early(void)
 	CHECK(handoff_close(t) == 0);
 }
 
-/* Whether the list of those who may open an object has everybody. */
+/* G28: whether the list of those who may open an object has everybody. */
 static int lets_in_everybody(HANDLE object)
 {
 	_Alignas(8) unsigned char descriptor[1024];
