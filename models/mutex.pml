@@ -18,11 +18,11 @@
  *   then asking whether the owner lives.  A kernel wake reaches any that is
  *   parked.  A life byte is its process's, or is taken by any number who ask;
  *   asking may fail for no reason, which is never taken for dead.  The kernel
- *   frees a dead process's own byte first, then the one it had taken to ask.  Memory is sequentially
- *   consistent, as are the operations on the word in C.  A try is a lock that
- *   does not park, and not modelled; nor are several threads of one process
- *   that hold or wait at once, nor a token drawn again while a mutex is left
- *   by a death under it.
+ *   frees a dead process's own byte first, then the one it had taken to ask.
+ *   Memory is sequentially consistent, as are the operations on the word in C.
+ *   A try is a lock that does not park, and not modelled; nor are several
+ *   threads of one process that hold or wait at once, nor a token drawn again
+ *   while a mutex is left by a death under it.
  *
  * BOUNDS, each by -D
  *   P ROUNDS FIRST

@@ -144,7 +144,8 @@ bit STUCK;		/* one beyond the slots has died */
 
 #define LIVES 100
 #define DIE if :: true :: kills > 0 -> kills--; goto dead fi
-#define IS_DEAD(token) ((token) != 0 && (token) != TOKEN && taken[token] < LIVES)
+#define IS_DEAD(token) \
+	((token) != 0 && (token) != TOKEN && taken[token] < LIVES)
 
 /* The first slot that has this token; OTHERS: none. */
 #if SLOTS == 1

@@ -27,6 +27,7 @@ static struct {
 static uint64_t dice;
 static uint64_t last_tick;
 static uint64_t next_blow;
+static unsigned struck[STORM_KINDS]; /* how often, busy with that */
 struct storm_count storm_count;
 
 static uint32_t throw(uint32_t n)
@@ -152,9 +153,30 @@ static void kill_now(unsigned n)
 
 /* ---- Blows --------------------------------------------------------------- */
 
-static void strike(uint64_t now)
+/* Of all it is one that is busy with what has been struck least, so that kinds
+ * that take little time are not spared. */
+static unsigned choose(void)
 {
 	unsigned n = throw(VICTIMS);
+	unsigned best = n;
+	unsigned kind;
+
+	for (unsigned i = 0; i < VICTIMS; i++) {
+		unsigned k = (n + i) % VICTIMS;
+
+		kind = atomic_load(&table->places[k].kind);
+		if (struck[kind] <
+		    struck[atomic_load(&table->places[best].kind)])
+			best = k;
+	}
+	kind = atomic_load(&table->places[best].kind);
+	struck[kind]++;
+	return best;
+}
+
+static void strike(uint64_t now)
+{
+	unsigned n = choose();
 
 	next_blow = now + (2 + throw(6)) * (uint64_t)NS_MS + throw(NS_MS);
 	if (watched[n].die_until)
