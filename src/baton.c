@@ -208,12 +208,13 @@ static bool mark(struct handoff__site *x)
 	return true;
 }
 
-/* Takes the turn of a party that has died. */
+/* Takes the turn of a party that has died.  Of the one in turn now: a pass in
+ * another lane wakes nobody here, so that what was seen may be old. */
 static int dead(struct handoff__site *x)
 {
 	struct handoff__baton *b = x->object;
 	uint32_t me = (uint32_t)x->value;
-	uint32_t party = turn(x->seen);
+	uint32_t party = turn(atomic_load(&b->state));
 	uint32_t token = atomic_load(&b->tokens[party]);
 	uint64_t v;
 	bool taken = false;

@@ -13,6 +13,7 @@
 
 #include "object.h"
 #include "points.h"
+#include "segment.h"
 
 struct room {
 	handoff_barrier two;
@@ -156,6 +157,22 @@ static int part_heir(const char *arg)
 	await("pass");
 	OK(handoff_baton_pass(&r->baton, 0));
 	linger();
+	return 0;
+}
+
+/* "points:party": asks after that party, which is dead, and stays so until told
+ * to end. */
+static int part_asker(const char *arg)
+{
+	unsigned party;
+	struct room *r = join_room(arg, &party);
+	const struct handoff__baton *b = (const void *)&r->baton;
+
+	OK(handoff__dead_begin(b->head.segment,
+	    atomic_load(&b->tokens[party])));
+	say("waits");
+	await("end");
+	handoff__dead_end();
 	return 0;
 }
 
@@ -442,6 +459,35 @@ static int run_late_turn(const struct scenario *x, struct room *r, unsigned n)
 
 /* ---- All of them --------------------------------------------------------- */
 
+/* Somebody else asks after a dead party, and has been stopped there: it is not
+ * taken for that party, nor for one more that lives. */
+static void one_that_asks_keeps_nobody_from_succeeding(void **state)
+{
+	struct handoff_info info = { .size = sizeof info };
+	struct room *r = open_room(NAME);
+	struct process first;
+	struct process asker;
+	struct process heir;
+
+	(void)state;
+	assert_int_equal(wait_for_turn(r), 0);
+	first = start_other("heir", 1, 0);
+	assert_int_equal(handoff_baton_pass(&r->baton, 1), 0);
+	assert_int_equal(hear(&first, BOUND), 0);
+	kill_hard(&first);
+	asker = start_other("asker", 1, 0);
+	assert_int_equal(handoff_info(r, &info), 0);
+	assert_int_equal(info.users, 2);
+	heir = start_other("heir", 1, 0);
+	assert_int_equal(hear(&heir, BOUND), EOWNERDEAD);
+	tell(&asker, "end");
+	assert_int_equal(finish(&asker), 0);
+	tell(&heir, "pass");
+	assert_int_equal(wait_for_turn(r), 0);
+	kill_hard(&heir);
+	close_room(r, NAME);
+}
+
 static const struct scenario scenarios[] = {
 	{ "meet_first", meet_new, run_meeting, 0, 7 },
 	{ "meet_last", meet_new, run_meeting, 1, 2 },
@@ -476,12 +522,14 @@ int main(int argc, char **argv)
 		{ "partner", part_partner },
 		{ "deaf", part_deaf },
 		{ "heir", part_heir },
+		{ "asker", part_asker },
 	};
 #define TEST(name) cmocka_unit_test_teardown(name, processes_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_death_at_a_barrier_is_told_to_the_others),
 		TEST(who_notices_a_death_wakes_all_who_wait),
 		TEST(a_death_with_the_turn_or_without_it_loses_no_turn),
+		TEST(one_that_asks_keeps_nobody_from_succeeding),
 	};
 
 	PROCESSES_BEGIN(argc, argv, parts, 150);
