@@ -287,7 +287,7 @@ static void a_storm_of_kills_stops_nobody(void **state)
 	struct process p[4];
 
 	(void)state;
-	for (unsigned i = 0; i < 504; i++) {
+	for (unsigned i = 0; i < 4 + STARTS; i++) {
 		char seed[16];
 		double before;
 

@@ -72,26 +72,15 @@ int fill_room(void *memory, size_t bytes, void *unused)
 
 /* ---- Parts that have it open --------------------------------------------- */
 
-/* Says what the system calls it. */
-static void say_name(void)
-{
-	char name[64] = "";
-	FILE *f = fopen("/proc/self/comm", "r");
-
-	if (f && fscanf(f, "%63[^\n]", name) != 1)
-		name[0] = '\0';
-	if (f)
-		fclose(f);
-	say(name[0] ? name : "?");
-}
-
 /* Has it open until it is told to close it, and lives until it is told to
  * end. */
 static int part_member(const char *arg)
 {
 	struct room *r = join_room(arg, NULL);
+	char name[64];
 
-	say_name();
+	program_name(name, sizeof name);
+	say(name);
 	await("close");
 	OK(handoff_close(r));
 	say("closed");

@@ -23,6 +23,7 @@
 
 #define MOST 256
 #define PIPES "HANDOFF_TEST_PIPES"
+#define TRIES 3 /* Wine fails at times, when many processes are busy */
 #define KILLED_STATUS 0x40000009u /* is no exit status of ours */
 
 static char program[MAX_PATH];
@@ -192,8 +193,9 @@ struct process system_start(const char *part, const char *arg)
 	    (unsigned long long)(uintptr_t)ends[1]);
 	assert_true(SetEnvironmentVariableA(PIPES, numbers));
 	fflush(NULL);
-	if (!create(line, list, inherit(list, ends), &made))
-		fail_msg("no process: error %lu", GetLastError());
+	for (int tries = 0; !create(line, list, inherit(list, ends), &made);)
+		if (tries++ == TRIES)
+			fail_msg("no process: error %lu", GetLastError());
 	CloseHandle(ends[0]);
 	CloseHandle(ends[1]);
 	assert_true(AssignProcessToJobObject(job, made.hProcess));

@@ -21,6 +21,7 @@
 #define HAS_FORK 0
 #define HAS_SIGNALS 0
 #define HAS_FILES 0
+#define STARTS 100 /* of processes, where one test starts many */
 #define SIGKILL 9
 #define SIGUSR1 10
 #define SIGSYS 12
@@ -44,6 +45,7 @@ char *strsep(char **rest, const char *ends);
 #define HAS_FORK 1
 #define HAS_SIGNALS 1
 #define HAS_FILES 1 /* names are files in a directory, and stay */
+#define STARTS 500
 #endif
 
 /* ---- Memory ------------------------------------------------------------ */
@@ -77,6 +79,9 @@ void pin_to_first_cpu(void);
 /* Whether that process sleeps, or is dead; true where the system does not
  * tell. */
 int is_still(pid_t pid);
+
+/* What the system calls this process; "?" where it does not tell. */
+void program_name(char *name, size_t n);
 
 /* This thread, for is_still. */
 pid_t this_thread(void);

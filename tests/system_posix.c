@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -120,6 +121,17 @@ int is_still(pid_t pid)
 		c = 'S';
 	fclose(f);
 	return c == 'S' || c == 'Z';
+}
+
+void program_name(char *name, size_t n)
+{
+	FILE *f = fopen("/proc/self/comm", "r");
+
+	if (!f || !fgets(name, (int)n, f))
+		snprintf(name, n, "?");
+	name[strcspn(name, "\n")] = '\0';
+	if (f)
+		fclose(f);
 }
 
 pid_t this_thread(void)

@@ -144,6 +144,16 @@ int is_still(pid_t pid)
 	return cpu_of(pid) <= before;
 }
 
+void program_name(char *name, size_t n)
+{
+	char path[MAX_PATH];
+	const char *base;
+
+	GetModuleFileNameA(NULL, path, sizeof path);
+	base = strrchr(path, '\\');
+	snprintf(name, n, "%s", base ? base + 1 : path);
+}
+
 pid_t this_thread(void)
 {
 	return (pid_t)GetCurrentThreadId();
