@@ -7,7 +7,6 @@
 #include "words.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 
 static struct room *make(void)

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 
 #define MS ((uint64_t)1000000)
