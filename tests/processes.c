@@ -186,12 +186,6 @@ int processes_teardown(void **state)
 	return system_remove_names();
 }
 
-void assert_names(unsigned n)
-{
-	if (HAS_FILES)
-		assert_int_equal(count_names(), n);
-}
-
 void without_fork(void **state)
 {
 	(void)state;

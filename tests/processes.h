@@ -111,8 +111,8 @@ int has_ended(const struct process *p);
 void stop_process(const struct process *p);
 void continue_process(const struct process *p);
 
-/* handoff_unlink for a name that nobody needs any more, where names do not go
- * by themselves. */
+/* handoff_unlink for a name that nobody has open.  Where names go by themselves
+ * it must have gone: EBUSY if not. */
 int unlink_name(const char *name);
 
 /* ---- For a part -------------------------------------------------------- */
@@ -161,9 +161,6 @@ const char *run_directory(void);
 unsigned count_descriptors(void);
 unsigned count_mappings(void);
 unsigned count_names(void);
-
-/* So many names are there, where the system tells. */
-void assert_names(unsigned n);
 
 /* CPU seconds that this process has used. */
 double cpu_seconds(void);

@@ -70,11 +70,6 @@ unsigned count_descriptors(void)
 	return GetProcessHandleCount(GetCurrentProcess(), &n) ? n : 0;
 }
 
-unsigned count_names(void)
-{
-	return 0;
-}
-
 unsigned count_mappings(void)
 {
 	return 0;
@@ -277,14 +272,6 @@ void stop_process(const struct process *p)
 void continue_process(const struct process *p)
 {
 	assert_true(with_threads(p, ResumeThread) > 0);
-}
-
-/* Names go with the last one who has them open. */
-int unlink_name(const char *name)
-{
-	int e = handoff_unlink(name);
-
-	return e == ENOTSUP ? 0 : e;
 }
 
 /* ---- The program ------------------------------------------------------- */
