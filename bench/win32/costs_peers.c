@@ -5,6 +5,7 @@
  */
 #include "api.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "../costs.h"

@@ -14,6 +14,7 @@
 #include "api.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
