@@ -6,22 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#ifdef __APPLE__
-#include <sys/random.h>
-#endif
 
 #include "bench.h"
+#include "system.h"
 
 const char *bench_path;
 
 void bench_name(char name[BENCH_NAME_MAX], unsigned serial)
 {
-	uint64_t bits;
-
-	if (getentropy(&bits, sizeof(bits)) != 0)
-		bits = bench_now();
 	snprintf(name, BENCH_NAME_MAX, BENCH_TOOL ".%ld.%08x.%u",
-	    (long)getpid(), (unsigned)bits, serial);
+	    (long)getpid(), (unsigned)system_bits(), serial);
 }
 
 static int compare(const void *a, const void *b)

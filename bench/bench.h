@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
+
+#include "clock.h" /* the system's */
 
 #define BENCH_TOOL "handoff-bench"
 
@@ -41,23 +42,6 @@ int part_main(int part);
 /* Makes a name of pid, random bits and `serial`: good as a segment's name, a
  * semaphore's and a file's. */
 void bench_name(char name[BENCH_NAME_MAX], unsigned serial);
-
-static inline uint64_t bench_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* The CPU time that this process has used. */
-static inline uint64_t bench_cpu_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* Tells the processor that this is a loop that waits. */
 static inline void bench_pause(void)

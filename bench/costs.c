@@ -10,7 +10,6 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 #include "costs.h"
 #include "options.h"
 #include "report.h"
+#include "system.h"
 #include "work.h"
 
 #define BATCH 1000000u
@@ -192,17 +192,15 @@ static bool open_quietly(const struct costs_group *group, void **objects,
     unsigned serial)
 {
 	char name[BENCH_NAME_MAX];
-	sigset_t all, old;
 	int e;
 
 	if (group->missing)
 		return true;
 	bench_name(name, serial);
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, &old);
+	system_hold_signals();
 	e = group->open(objects, name);
 	group->unlink(name);
-	sigprocmask(SIG_SETMASK, &old, NULL);
+	system_release_signals();
 	return !costs_failed(group->name, e);
 }
 
@@ -347,12 +345,15 @@ int costs_main(int argc, char **argv)
 		.help = help,
 		.take = take,
 	};
-	struct costs_options o = { .trials = 9, .contended = true };
+	struct costs_options o = { .trials = 9, .contended = costs_has_duels };
 	struct costs_rows rows = { 0 };
 	int status;
 
 	if (!options_parse(&command, &o, argc, argv, &status))
 		return status;
+	if (!costs_has_duels && (o.contended || o.matrix))
+		return options_wrong("not on this system",
+		    o.matrix ? "--matrix" : "--contended=yes");
 	status = run(&rows, &o);
 	free(rows.rows);
 	return status;

@@ -131,6 +131,9 @@ bool costs_failed(const char *name, int e);
 
 /* ---- measuring --------------------------------------------------------- */
 
+/* Whether there are duels on this system. */
+extern const bool costs_has_duels;
+
 /* All duels, on the two CPUs of PLACE_CROSS where there are two,
  * or on all pairs of the first CPUs that may be used.  False, after a message,
  * if that failed. */

@@ -28,6 +28,8 @@
 
 #include "costs_duel.h"
 
+const bool costs_has_duels = true;
+
 #define WARM_UP 3u      /* rounds of a trial that do not count */
 #define PAUSES 2000u    /* before yielding, on two CPUs */
 #define SPIN_NS 2000u   /* from the beginning of a wait that spins */

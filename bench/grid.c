@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "grid.h"
+#include "parts.h"
 #include "plot.h"
 #include "report.h"
 
@@ -106,15 +107,15 @@ static int run_cells(struct grid *grid)
 	struct progress p;
 	int e = 0;
 
-	run_prepare();
+	parts_prepare();
 	progress_start(&p, grid);
 	for (; p.cell < grid->count && e == 0; p.cell++)
 		if (!grid->cells[p.cell].skipped)
 			e = grid_cell_run(&grid->cells[p.cell], grid->options,
 			    &p.watch);
 	progress_end(&p);
-	run_finish();
-	run_quit();
+	parts_finish();
+	parts_quit();
 	if (e == ENOMEM)
 		return no_memory();
 	return e == 0 ? BENCH_OK : BENCH_FAILED;

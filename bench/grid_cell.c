@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "grid.h"
+#include "parts.h"
 
 #define LEAST_COST 1.0
 
@@ -124,7 +125,7 @@ static bool run_row(struct grid_cell *cell, const struct grid_options *o,
 	else
 		cell->rows[i].skipped = "a trial failed";
 	watch->ends(watch, &trial);
-	return !run_interrupted();
+	return !parts_interrupted();
 }
 
 static bool run_all(struct grid_cell *cell, const struct grid_options *o,

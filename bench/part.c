@@ -11,18 +11,11 @@
  * one more round trip, in which part 1 sees it.
  */
 #define _GNU_SOURCE 1
-#include <errno.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include <handoff.h>
 
+#include "part.h"
 #include "record.h"
 #include "run.h"
 #include "work.h"
@@ -31,23 +24,18 @@
 /* Each may come to take a timeslice, if somebody else wants the CPU. */
 #define BATCH_MOST 64u
 
-static uint64_t ns_of(struct timeval t)
-{
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
-}
-
 /* What the process has used up since it was `before`. */
 static struct usage used(struct usage before)
 {
 	struct handoff_thread_statistics waits = { .size = sizeof(waits) };
-	struct rusage r;
+	struct usage now = { .cpu_ns = 0 };
 
-	getrusage(RUSAGE_SELF, &r);
+	part_usage(&now);
 	handoff_thread_statistics(&waits);
 	return (struct usage){
-		.cpu_ns = ns_of(r.ru_utime) + ns_of(r.ru_stime) - before.cpu_ns,
-		.blocked = (uint64_t)r.ru_nvcsw - before.blocked,
-		.preempted = (uint64_t)r.ru_nivcsw - before.preempted,
+		.cpu_ns = now.cpu_ns - before.cpu_ns,
+		.blocked = now.blocked - before.blocked,
+		.preempted = now.preempted - before.preempted,
 		.spins = waits.spins - before.spins,
 		.yields = waits.yields - before.yields,
 		.parks = waits.parks - before.parks,
@@ -249,42 +237,6 @@ static void work(const struct via *via, struct via_side *side,
 		via->close(side);
 }
 
-/* Sees to it that this process ends when the bench does. */
-static bool follow_bench(const struct job *job)
-{
-#ifdef __linux__
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-	return getppid() == job->bench;
-}
-
-static bool receive(void *data, size_t bytes)
-{
-	ssize_t n;
-
-	do {
-		n = recv(RUN_SOCKET, data, bytes, MSG_WAITALL);
-	} while (n < 0 && errno == EINTR);
-	return n == (ssize_t)bytes;
-}
-
-static bool transmit(const void *data, size_t bytes)
-{
-	const char *from = data;
-	ssize_t n;
-
-	while (bytes > 0) {
-		n = send(RUN_SOCKET, from, bytes, MSG_NOSIGNAL);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		from += n;
-		bytes -= (size_t)n;
-	}
-	return true;
-}
-
 /*
  * The names go as soon as both parts have opened them.  Until then nothing
  * kills a part whose bench has died: it reads the end of the socket instead,
@@ -300,24 +252,22 @@ int part_main(int part)
 	bool go;
 	char byte;
 
-#ifdef __linux__
-	prctl(PR_SET_NAME, BENCH_TOOL); /* as ps and pgrep show it */
-#endif
-	if (!receive(&job, sizeof(job)))
+	part_begin();
+	if (!part_receive(&job, sizeof(job)))
 		return BENCH_FAILED;
 	via = via_find(job.via);
 	if (!via)
 		return BENCH_USAGE;
-	alarm(job.alarm_s);
+	part_limit(&job);
 	side.base = job.base;
 	opened = place_pin(job.cpu);
 	if (opened == 0)
 		opened = via_open(via, &side);
-	go = transmit(&opened, sizeof(opened)) && receive(&byte, 1);
+	go = part_transmit(&opened, sizeof(opened)) && part_receive(&byte, 1);
 	if (part == 0)
 		via_unlink(via, job.base);
-	if (!go || opened != 0 || !follow_bench(&job))
+	if (!go || opened != 0 || !part_follow(&job))
 		return BENCH_FAILED;
 	work(via, &side, &job, &report);
-	return transmit(&report, sizeof(report)) ? BENCH_OK : BENCH_FAILED;
+	return part_transmit(&report, sizeof(report)) ? BENCH_OK : BENCH_FAILED;
 }

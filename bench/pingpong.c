@@ -17,10 +17,12 @@
 
 #include "bench.h"
 #include "options.h"
+#include "parts.h"
 #include "plot.h"
 #include "record.h"
 #include "report.h"
 #include "run.h"
+#include "system.h"
 
 /* The trials of one via at one place, with one work and gap. */
 struct row {
@@ -161,20 +163,21 @@ static bool run_rows(struct row *rows, size_t count,
 	bool ok = true;
 	size_t i;
 
-	run_prepare();
+	parts_prepare();
 	progress_start(&p, rows, count, o->trials);
 	for (trial = 0; trial < o->trials && ok; trial++) {
 		for (i = 0; i < count && ok; i++) {
 			if (rows[i].skipped)
 				continue;
 			progress(&p, &rows[i], trial, o->trials);
-			ok = run_row(&rows[i], serial++) && !run_interrupted();
+			ok = run_row(&rows[i], serial++) &&
+			    !parts_interrupted();
 			p.done_ns += run_trial_ns(&rows[i].trial);
 		}
 	}
 	progress_end(&p);
-	run_finish();
-	run_quit();
+	parts_finish();
+	parts_quit();
 	return ok;
 }
 
@@ -220,8 +223,10 @@ static void sum_up_figures(struct figures *f, struct row *row)
 	f->bare_round_trips = row->bare_rounds;
 	f->mean = bench_median(row->means, n);
 	f->cpu_seconds = bench_median(row->cpus, n);
-	f->blocked = (double)row->blocked / (double)row->rounds;
-	f->preempted = (double)row->preempted / (double)row->rounds;
+	if (system_counts_switches) {
+		f->blocked = (double)row->blocked / (double)row->rounds;
+		f->preempted = (double)row->preempted / (double)row->rounds;
+	}
 	f->spins = (double)row->spins / (double)row->rounds;
 	f->yields = (double)row->yields / (double)row->rounds;
 	f->parks = (double)row->parks / (double)row->rounds;

@@ -32,6 +32,14 @@ const char *place_floor(enum place place);
  * NULL, or in words why there is no such place here. */
 const char *place_cpus(enum place place, int cpu[2]);
 
+/* ---- what the system provides ------------------------------------------ */
+
+/* Why there are no such places here, or NULL. */
+extern const char *const place_no_loops, *const place_no_pins;
+
+/* Finds up to two CPUs and returns how many. */
+int place_pair(int cpu[2]);
+
 /* Pins the calling process.  Returns 0 or an errno value. */
 int place_pin(int cpu);
 

@@ -5,12 +5,11 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include <handoff.h>
 
 #include "report.h"
+#include "system.h"
 #include "work.h"
 
 /* ---- numbers for people ------------------------------------------------ */
@@ -63,45 +62,13 @@ void report_json_string(FILE *out, const char *text)
 	putc('"', out);
 }
 
-void report_cpu(char *model, size_t bytes)
-{
-	char line[256], *value;
-	struct utsname system;
-	FILE *file = fopen("/proc/cpuinfo", "re");
-
-	if (uname(&system) < 0)
-		memset(&system, 0, sizeof(system));
-	snprintf(model, bytes, "%s", system.machine);
-	while (file && fgets(line, sizeof(line), file)) {
-		value = strchr(line, ':');
-		if (!value || strncmp(line, "model name", 10) != 0)
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		value += strspn(value, ": \t");
-		snprintf(model, bytes, "%s", value);
-		break;
-	}
-	if (file)
-		fclose(file);
-}
-
-void report_kernel(char *kernel, size_t bytes)
-{
-	struct utsname system;
-
-	if (uname(&system) < 0)
-		memset(&system, 0, sizeof(system));
-	snprintf(kernel, bytes, "%s %s", system.sysname, system.release);
-}
-
 void report_json_head(FILE *out)
 {
 	char text[512];
 
 	fprintf(out, "\"tool\":\"" BENCH_TOOL "\",\"version\":");
 	report_json_string(out, handoff_version());
-	fprintf(out, ",\"machine\":{\"cpus\":%ld,\"kernel\":",
-	    sysconf(_SC_NPROCESSORS_ONLN));
+	fprintf(out, ",\"machine\":{\"cpus\":%u,\"kernel\":", system_cpus());
 	report_kernel(text, sizeof(text));
 	report_json_string(out, text);
 	fprintf(out, ",\"cpu\":");

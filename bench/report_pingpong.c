@@ -6,6 +6,7 @@
 #define _GNU_SOURCE 1
 #include "histogram.h"
 #include "report.h"
+#include "system.h"
 #include "work.h"
 
 #define TIMES 7
@@ -130,7 +131,11 @@ static void table_row(const struct figures *f)
 	table_ratio(f->peer_ratio);
 	for (i = 0; i < TIMES; i++)
 		printf("%8s", report_time(text, times[i]));
-	printf("%6.2f%7.2f", f->cpu_seconds, f->blocked);
+	printf("%6.2f", f->cpu_seconds);
+	if (system_counts_switches)
+		printf("%7.2f", f->blocked);
+	else
+		printf("%7s", "-");
 	table_last(f);
 }
 
@@ -227,8 +232,11 @@ static void csv_row(const struct figures *f)
 	printf(",%s,", f->peer ? f->peer : "");
 	if (f->peer_ratio > 0)
 		printf("%.4f", f->peer_ratio);
-	printf(",%.1f,%d,%.4f,%.4f,", figures_excess(f), f->wide, f->blocked,
-	    f->preempted);
+	printf(",%.1f,%d,", figures_excess(f), f->wide);
+	if (system_counts_switches)
+		printf("%.4f,%.4f,", f->blocked, f->preempted);
+	else
+		printf(",,");
 	if (is_ours(f))
 		printf("%.4f,%.4f,%.4f,", f->spins, f->yields, f->parks);
 	else
@@ -296,12 +304,13 @@ static void json_figures(const struct figures *f)
 		printf(",\"slept_ns\":%.1f", f->slept);
 	}
 	printf(",\"spread\":{\"p50_low\":%llu,\"p50_high\":%llu,\"wide\":%s}"
-	       ",\"cpu\":%.4f,\"switches_per_s\":%.1f"
-	       ",\"switches\":{\"blocked\":%.4f,\"preempted\":%.4f}"
-	       ",\"floor\":\"%s\"",
+	       ",\"cpu\":%.4f,\"switches_per_s\":%.1f",
 	    (unsigned long long)f->p50_low, (unsigned long long)f->p50_high,
-	    f->wide ? "true" : "false", f->cpu_seconds, switches(f), f->blocked,
-	    f->preempted, place_floor(f->place));
+	    f->wide ? "true" : "false", f->cpu_seconds, switches(f));
+	if (system_counts_switches)
+		printf(",\"switches\":{\"blocked\":%.4f,\"preempted\":%.4f}",
+		    f->blocked, f->preempted);
+	printf(",\"floor\":\"%s\"", place_floor(f->place));
 	if (is_ours(f))
 		printf(",\"spins_per_round\":%.4f,\"yields_per_round\":%.4f"
 		       ",\"parks_per_round\":%.4f",

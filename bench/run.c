@@ -4,34 +4,17 @@
  * However a trial ends, no part and no name outlives it.
  */
 #define _GNU_SOURCE 1
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "busy.h"
+#include "parts.h"
 #include "record.h"
 #include "run.h"
-#include "signals.h"
 
 #define SECOND 1000000000u
 #define GRACE_NS (10u * (uint64_t)SECOND) /* beyond what a trial may take */
-
-struct child {
-	pid_t pid; /* 0: none, or its end has been seen */
-	int socket;
-	int status;            /* how it ended */
-	const char *doing;     /* what the next message is the result of */
-	const int32_t *result; /* begins the message: 0 or an errno value */
-	char *into;            /* where the rest of it goes */
-	size_t missing;
-};
 
 struct watch {
 	const struct trial *trial;
@@ -40,136 +23,6 @@ struct watch {
 	struct child children[2];
 	struct busy busy;
 };
-
-static volatile sig_atomic_t caught;
-static int wakeup[2] = { -1, -1 }; /* a pipe: a byte for each signal */
-
-static void on_signal(int number)
-{
-	int saved = errno;
-
-	caught = number;
-	if (write(wakeup[1], "", 1) < 0)
-		caught = number; /* it is full: it will wake all the same */
-	errno = saved;
-}
-
-void run_prepare(void)
-{
-	sigset_t taken;
-	size_t i;
-
-	if (pipe(wakeup) != 0)
-		wakeup[0] = wakeup[1] = -1;
-	for (i = 0; i < 2 && wakeup[0] >= 0; i++) {
-		fcntl(wakeup[i], F_SETFD, FD_CLOEXEC);
-		fcntl(wakeup[i], F_SETFL, O_NONBLOCK);
-	}
-	signal(SIGCHLD, SIG_DFL); /* ignored, it would hide how a part ended */
-	sigemptyset(&taken);
-	signals_take(on_signal, &taken);
-}
-
-void run_finish(void)
-{
-	signals_leave(SIG_DFL);
-	if (wakeup[0] >= 0) {
-		close(wakeup[0]);
-		close(wakeup[1]);
-	}
-}
-
-bool run_interrupted(void)
-{
-	return caught != 0;
-}
-
-void run_quit(void)
-{
-	if (caught == 0)
-		return;
-	signal(caught, SIG_DFL);
-	raise(caught);
-}
-
-/* ---- starting and ending ----------------------------------------------- */
-
-/* In the child: becomes the part. */
-static void become_part(int part, int socket)
-{
-	char name[] = BENCH_TOOL;
-	char option[] = "--part=0";
-	char *argv[] = { name, option, NULL };
-
-	option[sizeof(option) - 2] = (char)('0' + part);
-	/* They reach all processes of a terminal; the bench sees to it. */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
-	signal(SIGALRM, SIG_DFL);
-	if (socket == RUN_SOCKET)
-		fcntl(socket, F_SETFD, 0);
-	else if (dup2(socket, RUN_SOCKET) < 0)
-		_exit(127);
-	if (part == 0)
-		record_pass();
-#ifdef __linux__
-	execv("/proc/self/exe", argv);
-#endif
-	execvp(bench_path, argv);
-	_exit(127);
-}
-
-static int start(struct child *child, int part)
-{
-	int ends[2];
-
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
-		return errno;
-	fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-	fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-	child->pid = fork();
-	if (child->pid == 0)
-		become_part(part, ends[1]);
-	close(ends[1]);
-	child->socket = ends[0];
-	if (child->pid < 0) {
-		child->pid = 0;
-		return errno;
-	}
-	return 0;
-}
-
-/* Waits for its end at most `ms`; true if it has ended. */
-static bool reap(struct child *child, unsigned ms)
-{
-	const struct timespec pause = { .tv_nsec = 1000000 };
-	int status;
-
-	while (child->pid > 0) {
-		if (waitpid(child->pid, &status, WNOHANG) == child->pid) {
-			child->pid = 0;
-			child->status = status;
-			break;
-		}
-		if (ms-- == 0)
-			return false;
-		nanosleep(&pause, NULL);
-	}
-	return true;
-}
-
-static void finish(struct child *child)
-{
-	if (child->pid > 0) {
-		kill(child->pid, SIGKILL);
-		while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-		child->pid = 0;
-	}
-	if (child->socket >= 0)
-		close(child->socket);
-	child->socket = -1;
-}
 
 /* ---- what went wrong --------------------------------------------------- */
 
@@ -183,13 +36,12 @@ static void complain(const struct watch *w, const char *what,
 static bool killed(struct watch *w, int part, unsigned ms)
 {
 	struct child *child = &w->children[part];
-	char what[64];
+	char what[128], how[96];
 
-	if (!reap(child, ms) || !WIFSIGNALED(child->status))
+	if (!parts_ended(child, ms) || !parts_killed(child, how, sizeof(how)))
 		return false;
-	snprintf(what, sizeof(what), "part %d was killed by signal %d", part,
-	    WTERMSIG(child->status));
-	complain(w, what, strsignal(WTERMSIG(child->status)));
+	snprintf(what, sizeof(what), "part %d was killed %s", part, how);
+	complain(w, what, "");
 	return true;
 }
 
@@ -227,45 +79,11 @@ static void expect(struct child *child, const char *doing, int32_t *result,
 	child->missing = bytes;
 }
 
-/* A part that is gone is found out when its answer is missing. */
-static void tell(struct child *child, const void *data, size_t bytes)
-{
-	if (send(child->socket, data, bytes, MSG_NOSIGNAL) < 0)
-		return;
-}
-
-/* Takes what a part has written.  False at its end. */
-static bool take(struct child *child)
-{
-	ssize_t n = recv(child->socket, child->into, child->missing,
-	    MSG_DONTWAIT);
-
-	if (n < 0)
-		return errno == EINTR || errno == EAGAIN;
-	child->into += n;
-	child->missing -= (size_t)n;
-	return n > 0;
-}
-
 /* Waits until a part has written or the trial's time is over. */
-static bool await(struct watch *w, struct pollfd polls[3])
+static bool await(struct watch *w, bool ready[2])
 {
-	const struct child *c = w->children;
-	uint64_t now = bench_now();
-	int i, ms = 0;
-
-	for (i = 0; i < 2; i++) {
-		polls[i].fd = c[i].missing > 0 ? c[i].socket : -1;
-		polls[i].events = POLLIN;
-		polls[i].revents = 0;
-	}
-	polls[2].fd = wakeup[0];
-	polls[2].events = POLLIN;
-	if (now < w->deadline)
-		ms = (int)((w->deadline - now) / 1000000u + 1);
-	if (poll(polls, 3, ms) < 0)
-		polls[0].revents = polls[1].revents = 0;
-	if (caught != 0)
+	parts_await(w->children, w->deadline, ready);
+	if (parts_interrupted())
 		return false;
 	if (bench_now() >= w->deadline) {
 		complain(w, "takes too long", "");
@@ -279,16 +97,16 @@ static bool await(struct watch *w, struct pollfd polls[3])
 static bool collect(struct watch *w)
 {
 	struct child *c = w->children;
-	struct pollfd polls[3];
+	bool ready[2];
 	int i;
 
 	while (c[0].missing > 0 || c[1].missing > 0) {
-		if (!await(w, polls))
+		if (!await(w, ready))
 			return false;
 		for (i = 0; i < 2; i++) {
-			if (polls[i].revents == 0)
+			if (!ready[i])
 				continue;
-			if (!take(&c[i])) {
+			if (!parts_take(&c[i])) {
 				complain_ended(w, i);
 				return false;
 			}
@@ -312,7 +130,7 @@ static bool open_both(struct watch *w, struct job *job)
 	for (part = 0; part < 2; part++) {
 		child = &w->children[part];
 		job->cpu = w->trial->cpu[part];
-		tell(child, job, sizeof(*job));
+		parts_tell(child, job, sizeof(*job));
 		expect(child, "to open", &opened[part], sizeof(opened[part]));
 		if (!collect(w))
 			return false;
@@ -327,7 +145,7 @@ static bool work_both(struct watch *w, struct report reports[2])
 
 	for (part = 0; part < 2; part++) {
 		child = &w->children[part];
-		tell(child, "", 1);
+		parts_tell(child, "", 1);
 		expect(child, "in a round trip", &reports[part].error,
 		    sizeof(reports[part]));
 	}
@@ -342,7 +160,7 @@ static bool start_all(struct watch *w, unsigned alarm_s)
 	e = busy_start(&w->busy, place_loops(trial->place), trial->cpu[0],
 	    alarm_s);
 	for (part = 0; part < 2 && e == 0; part++)
-		e = start(&w->children[part], part);
+		e = parts_start(&w->children[part], part);
 	if (e != 0)
 		complain(w, "cannot start a process", strerror(e));
 	return e == 0;
@@ -372,12 +190,12 @@ uint64_t run_trial_ns(const struct trial *trial)
 static bool end_all(struct watch *w, bool ok)
 {
 	if (ok) {
-		reap(&w->children[0], 1000);
-		reap(&w->children[1], 1000);
+		parts_ended(&w->children[0], 1000);
+		parts_ended(&w->children[1], 1000);
 	}
-	finish(&w->children[0]);
-	finish(&w->children[1]);
-	if (!busy_stop(&w->busy) && ok && caught == 0) {
+	parts_end(&w->children[0]);
+	parts_end(&w->children[1]);
+	if (!busy_stop(&w->busy) && ok && !parts_interrupted()) {
 		complain(w, "an endless loop ended early", "");
 		ok = false;
 	}
@@ -388,7 +206,6 @@ bool run_trial(const struct trial *trial, struct report reports[2])
 {
 	struct watch w = {
 		.trial = trial,
-		.children = { { .socket = -1 }, { .socket = -1 } },
 	};
 	struct job job = {
 		.bench = getpid(),

@@ -2,14 +2,14 @@
 /*
  * One trial: two processes, started afresh, that hand the turn to each other
  * for a while.  The bench starts them and watches them (run.c); they do what
- * a job says and report (part.c).  Bench and part talk over a socket:
+ * a job says and report (part.c).  Bench and part talk over a socket or pipes:
  *
  *	bench to part   struct job
  *	part to bench   int32_t: the result of opening
  *	bench to part   one byte: both have opened, go
  *	part to bench   struct report
  *
- * A part that reads the end of the socket has lost the bench and ends.
+ * A part that reads the end of that has lost the bench and ends.
  */
 #ifndef BENCH_RUN_H
 #define BENCH_RUN_H
@@ -22,8 +22,6 @@
 #include "histogram.h"
 #include "place.h"
 #include "via.h"
-
-#define RUN_SOCKET 3 /* the part's descriptor */
 
 struct job {
 	char base[BENCH_NAME_MAX]; /* what all names begin with */
@@ -77,18 +75,10 @@ struct trial {
 	unsigned serial; /* no two trials of a run have the same */
 };
 
-/* From now on a signal that ends the bench ends its parts first. */
-void run_prepare(void);
-void run_finish(void);
-
 /* The longest that a trial should take. */
 uint64_t run_trial_ns(const struct trial *trial);
 
 /* Runs a trial.  False if it failed, after a message on stderr. */
 bool run_trial(const struct trial *trial, struct report reports[2]);
-
-/* True after a signal that should end the bench; run_quit() obeys it. */
-bool run_interrupted(void);
-void run_quit(void);
 
 #endif

@@ -5,7 +5,7 @@
  * round trip.  Part 1 serves: it waits for the turn and gives it back.
  *
  * To add one: write its functions in a via_*.c and put it into the table at
- * that file's end.
+ * that file's end.  Each system has a list of its tables (vias.c).
  */
 #ifndef BENCH_VIA_H
 #define BENCH_VIA_H
@@ -74,6 +74,14 @@ extern const struct via via_ours[], via_direct[], via_floors[], via_fixed[],
     via_peers[], via_kernel[], via_boost[];
 extern const size_t via_ours_count, via_direct_count, via_floors_count,
     via_fixed_count, via_peers_count, via_kernel_count, via_boost_count;
+
+/* The tables that this system has, as vias are listed. */
+struct via_table {
+	const struct via *vias;
+	const size_t *count;
+};
+extern const struct via_table via_tables[];
+extern const size_t via_tables_count;
 
 /* All of them, counted from 0; NULL behind the last. */
 const struct via *via_at(size_t index);

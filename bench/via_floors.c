@@ -12,11 +12,10 @@
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
-#include <sched.h>
-#include <unistd.h>
 #ifdef __linux__
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 #include "bench.h"
@@ -40,17 +39,12 @@ void via_lines_unlink(const char *base)
 	via_memory_unlink(base, LINES);
 }
 
-static void store(_Atomic uint32_t *word, uint32_t value)
-{
-	atomic_store_explicit(word, value, memory_order_release);
-}
-
 static int line1_call(struct via_side *side, uint64_t rounds)
 {
 	_Atomic uint32_t *turn = &((struct via_lines *)side->own)->there;
 
 	for (; rounds > 0; rounds--) {
-		store(turn, 1);
+		via_store(turn, 1);
 		while (via_load(turn) != 0)
 			bench_pause();
 	}
@@ -66,73 +60,18 @@ static int line1_serve(struct via_side *side)
 		while (via_load(turn) != 1)
 			bench_pause();
 		last = via_last(side);
-		store(turn, 0);
+		via_store(turn, 0);
 	} while (!last);
 	return 0;
 }
 
-static int line2_call(struct via_side *side, uint64_t rounds)
-{
-	struct via_lines *l = side->own;
-	uint32_t n = via_load(&l->there);
-
-	for (; rounds > 0; rounds--) {
-		store(&l->there, ++n);
-		while (via_load(&l->back) != n)
-			bench_pause();
-	}
-	return 0;
-}
-
-static int line2_serve(struct via_side *side)
-{
-	struct via_lines *l = side->own;
-	uint32_t n = via_load(&l->back);
-	bool last;
-
-	do {
-		n++;
-		while (via_load(&l->there) != n)
-			bench_pause();
-		last = via_last(side);
-		store(&l->back, n);
-	} while (!last);
-	return 0;
-}
-
-static int yield_call(struct via_side *side, uint64_t rounds)
-{
-	struct via_lines *l = side->own;
-	uint32_t n = via_load(&l->there);
-
-	for (; rounds > 0; rounds--) {
-		store(&l->there, ++n);
-		while (via_load(&l->back) != n)
-			sched_yield();
-	}
-	return 0;
-}
-
-static int yield_serve(struct via_side *side)
-{
-	struct via_lines *l = side->own;
-	uint32_t n = via_load(&l->back);
-	bool last;
-
-	do {
-		n++;
-		while (via_load(&l->there) != n)
-			sched_yield();
-		last = via_last(side);
-		store(&l->back, n);
-	} while (!last);
-	return 0;
-}
+VIA_LINE2(line2, bench_pause)
+VIA_LINE2(yield, bench_yield)
 
 #ifdef __linux__
 static void futex_pass(_Atomic uint32_t *word, uint32_t n)
 {
-	store(word, n);
+	via_store(word, n);
 	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 

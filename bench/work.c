@@ -5,10 +5,8 @@
  * no memory that others write.
  */
 #define _GNU_SOURCE 1
-#include <errno.h>
-#include <time.h>
-
 #include "bench.h"
+#include "system.h"
 #include "work.h"
 
 #define BATCHES 20
@@ -69,24 +67,9 @@ void work_set(struct via_side *side, uint64_t ns, bool stamp)
 
 uint64_t work_sleep(uint64_t ns)
 {
-	uint64_t start = bench_now(), until = start + ns;
-	struct timespec t;
+	uint64_t start = bench_now();
 
-#ifdef __APPLE__
-	uint64_t now;
-
-	for (now = start; now < until; now = bench_now()) {
-		t.tv_sec = (time_t)((until - now) / 1000000000u);
-		t.tv_nsec = (long)((until - now) % 1000000000u);
-		nanosleep(&t, NULL);
-	}
-#else
-	t.tv_sec = (time_t)(until / 1000000000u);
-	t.tv_nsec = (long)(until % 1000000000u);
-	while (
-	    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-		;
-#endif
+	system_sleep(start + ns);
 	return bench_now() - start;
 }
 

@@ -124,7 +124,7 @@ static inline struct handoff__held *hold(struct handoff__mutex *m,
 /* Leaves our CPU for those who wait for us and who will have the mutex next.
  * Done beside an exchange on the same line, before a spinning waiter can take
  * the line away. */
-static void stamp(struct handoff__mutex *m, const struct handoff__self *self,
+static void stamp(struct handoff__mutex *m, struct handoff__self *self,
     struct handoff__held *held)
 {
 	/* Relaxed: a hint. */

@@ -79,6 +79,8 @@ struct handoff__self {
 	size_t items_count;
 	struct handoff__self *next;
 	const volatile uint32_t *cpu; /* handoff__cpu_word() */
+	uint32_t cpu_was;             /* see handoff__self_cpu_lately */
+	uint32_t cpu_uses;            /* of that, until it is asked for again */
 	uint32_t wakes;               /* see handoff__leave_time */
 	uint32_t turns;  /* of handoff_wait_any: where to begin to look */
 	uint32_t asked;  /* ms: when a try last asked after an owner */
@@ -137,6 +139,23 @@ static inline int handoff__self_last(const struct handoff__self *self)
 static inline uint32_t handoff__self_cpu(const struct handoff__self *self)
 {
 	return self->cpu ? *self->cpu + 1 : handoff__cpu();
+}
+
+#define HANDOFF__CPU_USES 256u
+
+/* The same, perhaps as it was some calls ago but after the last park or
+ * yield: for others, who may come to see it even later.  A call of the system for each
+ * would cost several times as much as the rest of an operation. */
+static inline uint32_t handoff__self_cpu_lately(struct handoff__self *self)
+{
+	if (self->cpu)
+		return *self->cpu + 1;
+	if (self->cpu_uses == 0) {
+		self->cpu_was = handoff__cpu();
+		self->cpu_uses = HANDOFF__CPU_USES;
+	}
+	self->cpu_uses--;
+	return self->cpu_was;
 }
 
 /* Notes a lock that has just been taken; there is room. */

@@ -87,17 +87,17 @@ static inline void handoff__leave_time(struct handoff__head *head)
 }
 
 /* What this thread leaves for the others. */
-static inline uint32_t handoff__stamp(const struct handoff__self *self)
+static inline uint32_t handoff__stamp(struct handoff__self *self)
 {
 	return (uint32_t)self->who << 16 |
-	    (handoff__self_cpu(self) & HANDOFF__CPU);
+	    (handoff__self_cpu_lately(self) & HANDOFF__CPU);
 }
 
 /* The same for one that may not be set up yet, as in a signal handler; and only
  * if something else stands there.  Relaxed: a hint. */
 static inline void handoff__leave_stamp(_Atomic uint32_t *last)
 {
-	const struct handoff__self *self = handoff__self_known();
+	struct handoff__self *self = handoff__self_known();
 	uint32_t stamp = self ? handoff__stamp(self) :
 	                        handoff__cpu() & HANDOFF__CPU;
 

@@ -173,6 +173,7 @@ bool handoff__wait_trust(struct handoff__self *self,
 	self->counts.waits++;
 	self->counts.yields++;
 	handoff__yield();
+	self->cpu_uses = 0;
 	return true;
 }
 
@@ -199,6 +200,7 @@ static bool yield(struct handoff__wait *w, unsigned partner)
 		return false;
 	before = w->now;
 	handoff__yield();
+	w->self->cpu_uses = 0;
 	w->yields++;
 	ask_clock(w, partner);
 	if (w->policy == HANDOFF_WAIT_ADAPTIVE &&
@@ -369,6 +371,7 @@ enum handoff__woken handoff__wait_park_any(struct handoff__wait *w,
 	HANDOFF__POINT();
 	e = n == 1 ? handoff__park(places, *expected, until) :
 	             handoff__park_any(places, expected, n, until);
+	w->self->cpu_uses = 0;
 	HANDOFF__POINT();
 	if (e != ETIMEDOUT) {
 		time_wake(w, woken);
