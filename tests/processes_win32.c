@@ -23,6 +23,7 @@
 
 #define MOST 256
 #define PIPES "HANDOFF_TEST_PIPES"
+#define BEGIN_MS 10000
 #define TRIES 3 /* Wine fails at times, when many processes are busy */
 #define KILLED_STATUS 0x40000009u /* is no exit status of ours */
 
@@ -116,13 +117,23 @@ static int make_pipe(HANDLE *inherited, int part_reads)
 	    _O_BINARY | _O_NOINHERIT);
 }
 
+/* The part sets it when it begins. */
+static HANDLE make_begun(void)
+{
+	SECURITY_ATTRIBUTES inherited = { .nLength = sizeof inherited,
+		.bInheritHandle = TRUE };
+	HANDLE begun = CreateEventW(&inherited, TRUE, FALSE, NULL);
+
+	assert_non_null(begun);
+	return begun;
+}
+
 /* What is passed on beside the pipes: what a part says on its own. */
-static size_t inherit(HANDLE *list, const HANDLE ends[2])
+static size_t inherit(HANDLE *list, const HANDLE *ends, size_t n)
 {
 	static const DWORD standard[] = { STD_OUTPUT_HANDLE, STD_ERROR_HANDLE };
-	size_t n = 2;
 
-	memcpy(list, ends, 2 * sizeof *list);
+	memcpy(list, ends, n * sizeof *list);
 	for (size_t i = 0; i < 2; i++) {
 		HANDLE h = GetStdHandle(standard[i]);
 		DWORD flags;
@@ -173,22 +184,24 @@ static char *put_quoted(char *at, const char *text)
 struct process system_start(const char *part, const char *arg)
 {
 	PROCESS_INFORMATION made;
-	HANDLE list[4];
-	HANDLE ends[2];
+	HANDLE list[5];
+	HANDLE ends[3];
 	struct process p;
 	char line[2048] = "test --part";
-	char numbers[64];
+	char numbers[96];
 
 	assert_true(strlen(part) + strlen(arg) < sizeof line - 64);
 	put_quoted(put_quoted(line + strlen(line), part), arg);
 	p.to = make_pipe(&ends[0], 1);
 	p.from = make_pipe(&ends[1], 0);
-	snprintf(numbers, sizeof numbers, "%llu %llu",
+	ends[2] = make_begun();
+	snprintf(numbers, sizeof numbers, "%llu %llu %llu",
 	    (unsigned long long)(uintptr_t)ends[0],
-	    (unsigned long long)(uintptr_t)ends[1]);
+	    (unsigned long long)(uintptr_t)ends[1],
+	    (unsigned long long)(uintptr_t)ends[2]);
 	assert_true(SetEnvironmentVariableA(PIPES, numbers));
 	fflush(NULL);
-	for (int tries = 0; !create(line, list, inherit(list, ends), &made);)
+	for (int tries = 0; !create(line, list, inherit(list, ends, 3), &made);)
 		if (tries++ == TRIES)
 			fail_msg("no process: error %lu", GetLastError());
 	CloseHandle(ends[0]);
@@ -198,6 +211,10 @@ struct process system_start(const char *part, const char *arg)
 	keep(p.pid, made.hProcess);
 	ResumeThread(made.hThread);
 	CloseHandle(made.hThread);
+	/* Not begun, it would look as if it slept already. */
+	WaitForMultipleObjects(2, (HANDLE[]){ ends[2], made.hProcess }, FALSE,
+	    BEGIN_MS);
+	CloseHandle(ends[2]);
 	return p;
 }
 
@@ -291,10 +308,12 @@ void system_begin(const char *self)
 void system_begin_part(void)
 {
 	static const int flags[] = { _O_RDONLY, 0 };
-	unsigned long long ends[2];
+	unsigned long long ends[3];
 	const char *numbers = getenv(PIPES);
 
-	if (!numbers || sscanf(numbers, "%llu %llu", &ends[0], &ends[1]) != 2)
+	if (!numbers ||
+	    sscanf(numbers, "%llu %llu %llu", &ends[0], &ends[1], &ends[2]) !=
+	        3)
 		exit(121);
 	for (int i = 0; i < 2; i++) {
 		int fd = _open_osfhandle((intptr_t)ends[i],
@@ -303,6 +322,8 @@ void system_begin_part(void)
 		if (fd != PART_TO + i)
 			exit(121);
 	}
+	SetEvent((HANDLE)(uintptr_t)ends[2]);
+	CloseHandle((HANDLE)(uintptr_t)ends[2]);
 }
 
 static DWORD WINAPI bark(void *unused)

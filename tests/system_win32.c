@@ -13,7 +13,7 @@
 #include <windows.h>
 
 #define APART_MS 20000
-#define STILL_MS 30 /* without work: it sleeps */
+#define STILL_MS 100 /* without work: it sleeps */
 
 static void need(int holds, const char *what)
 {
