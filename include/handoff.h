@@ -808,9 +808,9 @@ HANDOFF_API int handoff_word64_wake_fenced(handoff_word64 *word, uint32_t n);
 
 /*
  * Whose turn it is, among up to 64 parties, each of them a process (which may
- * be several of them): the handoff itself.  Party 0 has the first turn.  A party becomes the process
- * that first waits for its turn; a turn may be passed to a party that has not
- * come yet.
+ * be several of them): the handoff itself.  Party 0 has the first turn.  A
+ * party becomes the process that first waits for its turn; a turn may be
+ * passed to a party that has not come yet.
  *
  *	for (e = handoff_baton_wait(b, me); e == 0;
  *	     e = handoff_baton_switch(b, me, other))

@@ -20,7 +20,8 @@
  *   w2  set WAITED if it is clear; remember the state that this shows, and
  *       signals
  *   w3  release the mutex (r4, r5)
- *   w4  spin or yield: leave when signals moved for this condition, or epoch or number
+ *   w4  spin or yield: leave when signals moved for this condition, or epoch
+ *       or number
  *   w5  mark: parked + 1, unless epoch or number moved: then leave
  *   w6  look whether the mutex is held.  If it is: lock it, look at signals,
  *       and if they have not moved for this condition unlock it (r4, r5);

@@ -144,8 +144,8 @@ static inline uint32_t handoff__self_cpu(const struct handoff__self *self)
 #define HANDOFF__CPU_USES 256u
 
 /* The same, perhaps as it was some calls ago but after the last park or
- * yield: for others, who may come to see it even later.  A call of the system for each
- * would cost several times as much as the rest of an operation. */
+ * yield: for others, who may come to see it even later.  A call of the system
+ * for each would cost several times as much as the rest of an operation. */
 static inline uint32_t handoff__self_cpu_lately(struct handoff__self *self)
 {
 	if (self->cpu)

@@ -5,8 +5,8 @@
  * call is over.  After each death who waits gets on, the next one is told at
  * most once, and everything works.
  *
- * STEPS=1 takes every n, STEPS=3 every third; else some 12 of each call, others each time.  An
- * argument selects tests by a pattern.
+ * STEPS=1 takes every n, STEPS=3 every third; else some 12 of each call, others
+ * each time.  An argument selects tests by a pattern.
  */
 #define _GNU_SOURCE
 #include "stepping.h"
