@@ -391,6 +391,7 @@ static void a_thread_that_ends_while_it_holds_it_is_dead(void **state)
 	assert_int_equal(handoff_mutex_unlock(m), 0);
 	expect(&p, "ended");
 	assert_recovered(m);
+	kill_hard(&p);
 	tell(&q, "end");
 	expect(&q, "ended");
 	tell(&q, "lock");
