@@ -197,9 +197,8 @@ void handoff__life_leave(struct handoff__map *map);
 
 /* Takes `token`'s place: 0 means that nobody lives as `token` or can come to,
  * until it is given back; others may have it at the same time.  EBUSY: someone
- * does live, or, on some systems, has it too.  Other errors: unknown, which is
- * never to be taken for dead.  Never ask about a token joined as by this
- * process. */
+ * does live, or is about to.  Other errors: unknown, which is never to be taken
+ * for dead.  Never ask about a token joined as by this process. */
 int handoff__life_take(struct handoff__map *map, uint32_t token);
 
 void handoff__life_give(struct handoff__map *map, uint32_t token);

@@ -5,10 +5,14 @@
  * says.  The system closes its handle however the process ends, and with the
  * last one the name goes.  Children inherit none.
  *
- * Who asks tries to make it.  If it exists, somebody lives; the handle that
- * this gave keeps it for a moment longer, so that another may ask in vain.  If
- * not, the one who asks has it now, and nobody can join under that token until
- * he gives it back.  Where it cannot be made or seen the answer is "unknown".
+ * Who asks makes another event, which others who ask may have at the same time,
+ * so that one that is stopped then stands in nobody's way, and only then looks
+ * for the first.  Who joins makes the first and only then looks for the other,
+ * and if there is one does not join.  So of one that asks and one that joins at
+ * least one sees the other, and while somebody who found nobody has the second
+ * nobody can come to live there.  To look is to have a handle for a moment, so
+ * that another may ask or join in vain.  Where an event cannot be made or seen
+ * the answer is "unknown".
  *
  * The port's part of the segment has a table of tokens, so that they can be
  * counted: entered after joining, with 0 for none.  Entries of the dead are
@@ -19,27 +23,29 @@
 
 #include <errno.h>
 
-static void life_name(wchar_t *to, uint64_t id, uint32_t token)
+#define LIFE "!life."
+#define ASKED "!ask."
+
+static void name_of(wchar_t *to, const char *what, uint64_t id, uint32_t token)
 {
-	to = handoff__put_hex(handoff__put_space(to, "!life."), id, 16);
+	to = handoff__put_hex(handoff__put_space(to, what), id, 16);
 	handoff__put_hex(handoff__put(to, "."), token, 8);
 }
 
-/* Makes the event of a token: EBUSY if there is one. */
-static int make(struct handoff__map *map, uint64_t id, uint32_t token,
+/* Makes an event of a token, or gets it: EBUSY, if it was there and is to be
+ * new. */
+static int make(struct handoff__map *map, const wchar_t *name, bool new,
     HANDLE *made)
 {
-	wchar_t name[HANDOFF__OBJECT_NAME];
 	struct handoff__access access;
 	HANDLE event;
 
-	life_name(name, id, token);
 	event = CreateEventExW(handoff__access(&access,
 	                           map->front->shared != 0),
 	    name, CREATE_EVENT_MANUAL_RESET, SYNCHRONIZE);
 	if (!event)
 		return handoff__error();
-	if (GetLastError() == ERROR_ALREADY_EXISTS) {
+	if (new &&GetLastError() == ERROR_ALREADY_EXISTS) {
 		CloseHandle(event);
 		return EBUSY;
 	}
@@ -47,20 +53,38 @@ static int make(struct handoff__map *map, uint64_t id, uint32_t token,
 	return 0;
 }
 
+/* 0: there is no such event; EBUSY: there is; else unknown. */
+static int look(const wchar_t *name)
+{
+	HANDLE event = OpenEventW(SYNCHRONIZE, FALSE, name);
+	int e;
+
+	if (event) {
+		CloseHandle(event);
+		return EBUSY;
+	}
+	if (GetLastError() == ERROR_FILE_NOT_FOUND)
+		return 0;
+	e = handoff__error();
+	return e == ENOENT ? EACCES : e;
+}
+
+static void drop(HANDLE *event)
+{
+	if (*event)
+		CloseHandle(*event);
+	*event = NULL;
+}
+
 /* Whether somebody lives as `token`, as far as can be seen. */
 static bool lives(const struct handoff__map *map, uint32_t token)
 {
 	wchar_t name[HANDOFF__OBJECT_NAME];
-	HANDLE event;
 
 	if (token == map->token)
 		return true;
-	life_name(name, map->segment, token);
-	event = OpenEventW(SYNCHRONIZE, FALSE, name);
-	if (!event)
-		return GetLastError() != ERROR_FILE_NOT_FOUND;
-	CloseHandle(event);
-	return true;
+	name_of(name, LIFE, map->segment, token);
+	return look(name) != 0;
 }
 
 /* ---- The table --------------------------------------------------------- */
@@ -102,10 +126,19 @@ static void leave(struct handoff__map *map)
 
 int handoff__life_join(struct handoff__map *map, uint64_t id, uint32_t token)
 {
-	int e = make(map, id, token, &map->life);
+	wchar_t name[HANDOFF__OBJECT_NAME];
+	int e;
 
-	if (e != 0)
+	name_of(name, LIFE, id, token);
+	e = make(map, name, true, &map->life);
+	if (e == 0) {
+		name_of(name, ASKED, id, token);
+		e = look(name);
+	}
+	if (e != 0) {
+		drop(&map->life);
 		return e == ENOENT || e == EPROTO ? EACCES : e;
+	}
 	map->segment = id;
 	map->token = token;
 	enter(map);
@@ -119,22 +152,30 @@ void handoff__life_leave(struct handoff__map *map)
 		return;
 	handoff__map_left(map);
 	leave(map);
-	CloseHandle(map->life);
-	map->life = NULL;
+	drop(&map->life);
 	map->token = 0;
 }
 
 int handoff__life_take(struct handoff__map *map, uint32_t token)
 {
-	return make(map, map->segment, token, &map->asker);
+	wchar_t name[HANDOFF__OBJECT_NAME];
+	int e;
+
+	name_of(name, ASKED, map->segment, token);
+	e = make(map, name, false, &map->asker);
+	if (e == 0) {
+		name_of(name, LIFE, map->segment, token);
+		e = look(name);
+	}
+	if (e != 0)
+		drop(&map->asker);
+	return e;
 }
 
 void handoff__life_give(struct handoff__map *map, uint32_t token)
 {
 	(void)token;
-	if (map->asker)
-		CloseHandle(map->asker);
-	map->asker = NULL;
+	drop(&map->asker);
 }
 
 unsigned handoff__life_count(struct handoff__map *map)

@@ -6,6 +6,7 @@
  *   SPACE\handoff!make.NAME     held by who makes it
  *   SPACE\handoff!data.NUMBER   a section that holds a segment
  *   SPACE\handoff!life.ID.TOKEN exists while the process TOKEN lives in segment ID
+ *   SPACE\handoff!ask.ID.TOKEN  exists while somebody asks whether it does
  *   SPACE\handoff!park.ID...    what one parks on; see park.c
  *   Local\handoff!plain.USER    for parking in plain memory
  *
