@@ -3,6 +3,8 @@
 #ifndef TESTS_STAY_OUT_H
 #define TESTS_STAY_OUT_H
 
+#include "sanitized.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -14,7 +16,7 @@
 #endif
 
 #if defined(__linux__) && defined(SECCOMP_RET_KILL_PROCESS) && \
-    !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+    !defined(SANITIZED)
 /* From now on the process is killed when it enters the system for anything
  * but to end, or to say something. */
 static inline bool stay_out(void)

@@ -9,6 +9,7 @@
  * each time.  An argument selects tests by a pattern.
  */
 #define _GNU_SOURCE
+#include "sanitized.h"
 #include "stepping.h"
 
 #include <errno.h>
@@ -17,7 +18,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* A sanitizer makes each call ten times as many steps. */
+#ifdef SANITIZED
+#define RUNS 2u
+#else
 #define RUNS 12u
+#endif
 
 /* ---- What is called ------------------------------------------------------ */
 

@@ -20,7 +20,7 @@
 
 #define TABLE_FD 50      /* that all inherit */
 #define INSIDE_LEAST 8.4 /* kills inside the library, a second */
-#define CALLS_LEAST 2.0  /* of each sort, a second */
+#define CALLS_LEAST 0.5  /* of each sort, a second */
 
 #define W (1u << CALL_WAIT)
 #define T (1u << CALL_TRY)
