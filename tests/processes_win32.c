@@ -350,8 +350,8 @@ void system_begin_run(unsigned watchdog_seconds)
 	bound = watchdog_seconds;
 	job = CreateJobObjectW(NULL, NULL);
 	dog = CreateThread(NULL, 0, bark, NULL, 0, NULL);
-	snprintf(space, sizeof space, "test-%lu-%llx",
-	    GetCurrentProcessId(), (unsigned long long)handoff_now());
+	snprintf(space, sizeof space, "test-%lu-%llx", GetCurrentProcessId(),
+	    (unsigned long long)handoff_now());
 	if (!job || !dog ||
 	    !SetInformationJobObject(job, JobObjectExtendedLimitInformation,
 	        &limits, sizeof limits) ||
