@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define PATIENCE 60.0                   /* s longer, where little gets done */
 #define LIMIT (2000u * (uint64_t)NS_MS) /* of any call */
 #define TICK_MOST (20u * NS_MS)         /* the rest, the machine stood still */
 #define POINT_MOST (5u * NS_MS)         /* until it comes to a point */
@@ -281,16 +282,18 @@ void storm_end_all(void)
 		}
 }
 
-void storm_blow(double seconds)
+void storm_blow(double seconds, int (*enough)(double seconds))
 {
 	double end = seconds_now() + seconds;
+	double last = end + PATIENCE;
 
 	dice = table->seed;
 	last_tick = handoff_now();
 	for (unsigned i = 0; i < PLACES; i++)
 		bear(i);
 	next_blow = handoff_now();
-	while (seconds_now() < end) {
+	while (
+	    seconds_now() < end || (seconds_now() < last && !enough(seconds))) {
 		uint64_t now;
 
 		tick();

@@ -13,9 +13,9 @@ struct storm_count {
 };
 extern struct storm_count storm_count;
 
-/* Kills and stops for so many seconds, and fails unless every call ends.  Then
- * all have ended. */
-void storm_blow(double seconds);
+/* Kills and stops for so many seconds, and for some more until `enough` says
+ * that it was; fails unless every call ends.  Then all have ended. */
+void storm_blow(double seconds, int (*enough)(double seconds));
 
 /* Whatever has happened: nobody lives. */
 void storm_end_all(void);

@@ -34,7 +34,7 @@ static void name_of(wchar_t *to, const char *what, uint64_t id, uint32_t token)
 
 /* Makes an event of a token, or gets it: EBUSY, if it was there and is to be
  * new. */
-static int make(struct handoff__map *map, const wchar_t *name, bool new,
+static int make(struct handoff__map *map, const wchar_t *name, bool is_new,
     HANDLE *made)
 {
 	struct handoff__access access;
@@ -45,7 +45,7 @@ static int make(struct handoff__map *map, const wchar_t *name, bool new,
 	    name, CREATE_EVENT_MANUAL_RESET, SYNCHRONIZE);
 	if (!event)
 		return handoff__error();
-	if (new &&GetLastError() == ERROR_ALREADY_EXISTS) {
+	if (is_new && GetLastError() == ERROR_ALREADY_EXISTS) {
 		CloseHandle(event);
 		return EBUSY;
 	}
